@@ -1,11 +1,13 @@
-// The price of a call: add of 16 elements, from the function down to the kernel. What a cached call
-// adds to the kernel is F_add less kernel.
+// Measures the overhead of a call: add of 16 elements, from the F:: function down to the kernel.
+// The overhead of a cached call is F_add minus kernel.
 #include <benchmark/benchmark.h>
 
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard {
 namespace {
@@ -46,7 +48,7 @@ void kernel(benchmark::State &state) {
     for (auto _ : state)
         run_plan(plan, c.in, c.attrs, c.out);
 }
-void planning(benchmark::State &state) {  // what the first call of a shape pays
+void planning(benchmark::State &state) {  // the cost of a shape's first call
     const Call c;
     std::vector<OperandMeta> metas;
     for (const Tensor &t : c.in)

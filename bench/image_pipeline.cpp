@@ -1,8 +1,10 @@
-// Photographs to tensors, one after the other on one thread: the files of a folder, read before.
-// bench/peers/compare_images.py interleaves it with Pillow, torchvision and OpenCV.
+// Measures the conversion of photographs to tensors, one after the other on one thread. The files
+// of a folder are read before. bench/peers/compare_images.py interleaves it with Pillow,
+// torchvision and OpenCV.
 //
-// usage: image_pipeline FOLDER ROUNDS    prints a line "STEP MICROSECONDS" per image, the least of
-// the rounds
+// usage: image_pipeline FOLDER ROUNDS
+//
+// Prints a line "STEP MICROSECONDS" per image, with the least time of the rounds.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -37,9 +39,9 @@ int main(int argc, char **argv) {
     };
     const std::pair<const char *, std::function<Tensor(const Tensor &, Draw &)>> steps[] = {
         {"decode", [](const Tensor &t, Draw &) { return decode_image(t, "file"); }},
-        // decode, shorter side to 256, the middle 224 x 224
+        // Decodes, resizes the shorter side to 256 and crops the middle 224 x 224.
         {"eval", eval},
-        // a random part to 224 x 224, flipped
+        // Crops a random part, resizes it to 224 x 224 and flips it at random.
         {"train", [&](const Tensor &t, Draw &draw) { return flip(part(t, draw), draw); }},
         {"eval_chw", [&](const Tensor &t, Draw &draw) { return planes(normalize(eval(t, draw))); }},
     };

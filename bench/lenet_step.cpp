@@ -1,5 +1,6 @@
-// One step of LeNet-5, eager: batch 32, forward, backward, Momentum. `--benchmark_repetitions=9`
-// for a median; bench/peers/compare_step.py interleaves it with other frameworks.
+// Measures a training step of LeNet-5, eager, with batch 32: forward, backward, Momentum.
+// `--benchmark_repetitions=9` gives a median. bench/peers/compare_step.py interleaves it with other
+// frameworks.
 #include <benchmark/benchmark.h>
 
 #include "examples/lenet5/lenet5.h"

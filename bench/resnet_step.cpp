@@ -1,6 +1,6 @@
-// ResNet-50 at 224 x 224, eager: a training step of batch 4 (forward, backward, Momentum) and
-// forward in evaluation of batch 1. bench/peers/compare_step.py interleaves them with other
-// frameworks. peak_MB: the most that was resident, of the process.
+// Measures ResNet-50 at 224 x 224, eager: a training step with batch 4 (forward, backward,
+// Momentum), and forward in evaluation with batch 1. bench/peers/compare_step.py interleaves them
+// with other frameworks. peak_MB is the process's peak resident memory.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

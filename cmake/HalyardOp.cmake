@@ -118,6 +118,10 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
 
   set(out "${HALYARD_KERNEL_DIR}/${file}")
   set(flags --isas ${_build_isas})
+  get_filename_component(family "${FILE}" DIRECTORY)  # ops are listed by their folder
+  if(family)
+    list(APPEND flags --family ${family})
+  endif()
   set(launcher "")
   set(what "Kernels of ${NAME}")
   if(HALYARD_ON_DEMAND)

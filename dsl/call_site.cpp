@@ -131,11 +131,11 @@ std::vector<CallSite::Frame> CallSite::frames() const {
 std::string CallSite::location() const {
     const std::vector<Frame> all = frames();
     if (all.empty()) return "";
-    size_t own = 0;
-    while (all[own].file != all.back().file)
-        own++;
-    const std::string text = location_text(all[own].file, all[own].line);
-    return own == 0 ? text : text + " (" + location_text(all[0].file, all[0].line) + ")";
+    size_t innermost = 0;
+    while (all[innermost].file != all.back().file)
+        innermost++;
+    const std::string text = location_text(all[innermost].file, all[innermost].line);
+    return innermost == 0 ? text : text + " (" + location_text(all[0].file, all[0].line) + ")";
 }
 
 std::string CallSite::outermost_location() const {

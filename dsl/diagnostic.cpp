@@ -204,7 +204,7 @@ private:
             return is_call_of(call, method.c_str()) &&
                    std::count(call.names.begin(), call.names.end(), var);
         });
-        return {d, "how long loop " + var + " is isn't known when this is compiled",
+        return {d, "the extent of loop " + var + " isn't known when this is compiled",
                 "give a factor: ." + method + "(" + var + ", 8), or bound_extent(" + var +
                     ", ...)"};
     }

@@ -1,4 +1,4 @@
-// Sets of dtypes that several ops have.
+// Sets of dtypes that are common to several ops.
 #pragma once
 #include <string>
 #include <vector>

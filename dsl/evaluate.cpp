@@ -1,9 +1,13 @@
 #include "dsl/evaluate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "dsl/evaluate_code.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 using namespace Halide::Internal;
@@ -12,14 +16,14 @@ using Halide::Expr;
 namespace evaluation {
 namespace {
 
-// The indices of an element. Those of kernels are few, and there are too many places for a
-// std::vector each.
-class Place {
+// Index: the indices of an element. It has no memory of its own, unlike a std::vector, because
+// there are many.
+class Index {
 public:
-    explicit Place(size_t n = 0) : size_(n) {
+    explicit Index(size_t n = 0) : size_(n) {
         if (n > at_.size())
-            throw UnsupportedDefinition("evaluate", "doesn't know Funcs of " + std::to_string(n) +
-                                                        " dimensions");
+            throw UnsupportedDefinition("evaluate", "doesn't support Funcs of " +
+                                                        std::to_string(n) + " dimensions");
     }
     size_t size() const { return size_; }
     int &operator[](size_t d) { return at_[d]; }
@@ -32,25 +36,26 @@ private:
     size_t size_;
 };
 
-// Values by place, and several of them each. Places are found by hashing; an entry's number stays
-// what it is.
+// Table: a hash table from indices to the values of `components` components. Entries are numbered
+// in the order in which they were added.
 class Table {
 public:
     Table(size_t dimensions, size_t components)
         : dimensions_(dimensions), components_(components), heads_(64, -1) {}
 
-    // The entry of a place; -1 where there is none.
-    int find(const Place &at) const {
+    // Returns the number of the entry at an index, or -1.
+    int find(const Index &at) const {
         for (int e = heads_[hash(at) & (heads_.size() - 1)]; e >= 0; e = next_[size_t(e)]) {
-            if (std::equal(at.begin(), at.end(), places_.begin() + long(size_t(e) * dimensions_)))
+            if (std::equal(at.begin(), at.end(), indices_.begin() + long(size_t(e) * dimensions_)))
                 return e;
         }
         return -1;
     }
-    int add(const Place &at) {
+    // Adds an entry, and returns its number.
+    int add(const Index &at) {
         if (next_.size() >= heads_.size()) grow();
         const int e = int(next_.size());
-        places_.insert(places_.end(), at.begin(), at.end());
+        indices_.insert(indices_.end(), at.begin(), at.end());
         values_.resize(values_.size() + components_);
         next_.push_back(-1);
         link(e, hash(at));
@@ -62,12 +67,12 @@ public:
     void clear() {
         std::fill(heads_.begin(), heads_.end(), -1);
         next_.clear();
-        places_.clear();
+        indices_.clear();
         values_.clear();
     }
 
 private:
-    static size_t hash(const Place &at) {
+    static size_t hash(const Index &at) {
         uint64_t h = 1469598103934665603u;
         for (int i : at)
             h = (h ^ uint32_t(i)) * 0x9e3779b97f4a7c15u;
@@ -81,49 +86,57 @@ private:
     void grow() {
         heads_.assign(heads_.size() * 2, -1);
         for (size_t e = 0; e < next_.size(); e++) {
-            Place at(dimensions_);
-            std::copy_n(places_.begin() + long(e * dimensions_), dimensions_, &at[0]);
+            Index at(dimensions_);
+            std::copy_n(indices_.begin() + long(e * dimensions_), dimensions_, &at[0]);
             link(int(e), hash(at));
         }
     }
 
     size_t dimensions_, components_;
-    std::vector<int> heads_, next_, places_;
+    std::vector<int> heads_, next_, indices_;
     std::vector<Value> values_;
 };
 
 // The variables of one definition while it is evaluated.
 struct Frame {
     std::vector<Value> values;
-    std::vector<int> pending;  // of a let that nobody has needed yet: the place of its value
+    // By slot: for a let whose value has not been computed yet, the node of its value; else -1.
+    std::vector<int> pending;
 };
 
 struct Definition {
     Code code;
     Frame frame;
-    std::vector<int> values;  // of the components
+    std::vector<int> values;  // the nodes of the components
 };
 
 struct Range {
-    int slot, from, extent;  // the last two are places of expressions
+    int slot;
+    int min, extent;  // nodes
 };
 
 struct UpdateDefinition : Definition {
-    std::vector<int> places;    // where it writes
-    int predicate = -1;         // -1: always
-    std::vector<Range> ranges;  // of its reduction domain, innermost first
-    std::vector<Value> next;    // of the components, until all are computed
-    // bound dimensions that one of its pure variables runs over, and its slot
-    std::vector<std::pair<int, int>> columns;
+    std::vector<int> indices;   // the nodes of the index that it writes
+    int predicate = -1;         // a node; -1: always true
+    std::vector<Range> ranges;  // the reduction domain, innermost first
+    // The components of the current point, which are stored when all are computed.
+    std::vector<Value> next;
+    // A dimension that is indexed by a pure variable although it is bound (see Column).
+    struct PureLoop {
+        size_t bound;  // the number of the dimension in Func::bound
+        int slot;
+    };
+    std::vector<PureLoop> pure_loops;
 };
 
-// The dimensions of a Func with updates are free, where every update and every read of itself
-// stands at the same place as the element it writes, or bound. For each place in the free ones the
-// updates run once, over whatever they write in the bound ones.
+// A dimension of a Func with updates is free if every update writes, and reads its own Func, only
+// at the index of the element itself. All other dimensions are bound. For each index in the free
+// dimensions there is a column: the elements along the bound ones. The updates run once per column.
 struct Column {
     Table elements;
-    // of each bound dimension: what is asked for, where pure variables run over it
-    Place least, most;
+    // The range of each bound dimension that pure variables have to visit. It grows as elements are
+    // needed, and then the updates run again.
+    Index min, max;
     bool is_done = false;
 };
 
@@ -136,13 +149,16 @@ struct Func {
     Definition pure;
     std::vector<UpdateDefinition> updates;
     std::vector<int> free, bound;
-    bool is_kept = true;  // pure, and worth a table
-    Table elements;       // of a pure Func, and of one without bound dimensions
-    Table columns;        // by the place in the free dimensions: the number of a column
+    // False for a pure Func that is cheaper to compute again than to keep.
+    bool is_kept = true;
+    Table elements;  // of a Func without bound dimensions
+    Table columns;   // from the index in the free dimensions to the number of a column
     std::vector<std::unique_ptr<Column>> all_columns;
-    Column *current = nullptr;          // whose updates run
-    std::vector<Value> current_values;  // without bound dimensions: the element
-    bool has_grown = false;             // a read reached past what pure variables run over
+    // While updates run: the column or, without bound dimensions, the components of the element.
+    Column *current = nullptr;
+    std::vector<Value> current_values;
+    // True if an update read an element beyond the range of its column.
+    bool has_grown = false;
 };
 
 struct Argument {
@@ -161,12 +177,19 @@ using namespace evaluation;
 struct Evaluator::Parts {
     std::string op;
     std::vector<Function> outputs;
-    std::vector<Argument> arguments;  // inputs and scalars, as the kernel takes them
-    // arguments that expressions name: which, and what of a tensor
-    std::vector<std::pair<int, int>> asked;
-    std::map<std::string, int> funcs;  // by name
-    std::vector<std::unique_ptr<evaluation::Func>> all;
-    void **given = nullptr;
+    std::vector<Argument> arguments;  // inputs and scalars, in the order of the kernel
+    // The values that expressions use: a scalar, or a property of a tensor's dimension.
+    enum class Property { scalar, min, extent, stride };
+    struct ArgumentValue {
+        int argument;
+        Property property;
+        int dimension;
+    };
+    std::vector<ArgumentValue> argument_values;
+    std::map<std::string, int> numbers;  // of Funcs, by name
+    std::vector<std::unique_ptr<evaluation::Func>> funcs;
+    // The state of a run: the kernel's arguments, and the steps so far and at most.
+    void **kernel_arguments = nullptr;
     int64_t steps = 0, limit = 0;
 
     explicit Parts(const Kernel &k) : op(k.op->name) {
@@ -177,43 +200,44 @@ struct Evaluator::Parts {
             arguments.push_back({a.name, a.type, a.is_buffer()});
         const auto environment = build_environment(outputs);
         for (auto &[name, f] : environment)
-            funcs.emplace(name, int(funcs.size()));
-        all.resize(funcs.size());
+            numbers.emplace(name, int(numbers.size()));
+        funcs.resize(numbers.size());
         for (auto &[name, f] : environment)
-            all[size_t(funcs.at(name))] = func(f);
+            funcs[size_t(numbers.at(name))] = compile(f);
     }
 
-    // Compiling.
+    // ---- Compilation of definitions
 
-    enum Field { scalar, least, extent, stride };
-
+    // Returns the number of a value: of a scalar "eps", or of "x.extent.0" or the like.
     int argument(const std::string &name) {
-        static const std::pair<const char *, Field> fields[] = {
-            {".min.", least}, {".extent.", extent}, {".stride.", stride}};
+        static const std::pair<const char *, Property> properties[] = {
+            {".min.", Property::min},
+            {".extent.", Property::extent},
+            {".stride.", Property::stride}};
         for (size_t k = 0; k < arguments.size(); k++) {
             const Argument &a = arguments[k];
-            if (!a.is_buffer && a.name == name) return ask(int(k), scalar);
-            for (auto &[text, field] : fields) {
-                const std::string from = a.name + text;
-                if (a.is_buffer && name.starts_with(from))
-                    return ask(int(k), field + 8 * std::stoi(name.substr(from.size())));
+            if (!a.is_buffer && a.name == name) return add_value({int(k), Property::scalar, 0});
+            for (auto &[text, property] : properties) {
+                const std::string prefix = a.name + text;
+                if (a.is_buffer && name.starts_with(prefix))
+                    return add_value({int(k), property, std::stoi(name.substr(prefix.size()))});
             }
         }
-        throw UnsupportedDefinition("evaluate", "doesn't know the variable " + name);
+        throw UnsupportedDefinition("evaluate", "doesn't support the variable " + name);
     }
-    int ask(int which, int what) {
-        asked.emplace_back(which, what);
-        return int(asked.size()) - 1;
+    int add_value(const ArgumentValue &v) {
+        argument_values.push_back(v);
+        return int(argument_values.size()) - 1;
     }
     int input(const std::string &name) const {
         for (size_t k = 0; k < arguments.size(); k++)
             if (arguments[k].is_buffer && arguments[k].name == name) return int(k);
-        throw UnsupportedDefinition("evaluate", "doesn't know the tensor " + name);
+        throw UnsupportedDefinition("evaluate", "doesn't support the tensor " + name);
     }
     Names names(const std::string &self) {
         Names n;
         n.self = self;
-        n.func = [this](const Call *c) { return funcs.at(c->name); };
+        n.func = [this](const Call *c) { return numbers.at(c->name); };
         n.argument = [this](const std::string &name, const Halide::Type &) {
             return argument(name);
         };
@@ -221,144 +245,149 @@ struct Evaluator::Parts {
         return n;
     }
 
-    std::unique_ptr<evaluation::Func> func(const Function &f) {
+    std::unique_ptr<evaluation::Func> compile(const Function &f) {
         if (f.has_extern_definition())
-            throw UnsupportedDefinition("evaluate", "doesn't know extern stages");
-        Names pure = names("");
+            throw UnsupportedDefinition("evaluate", "doesn't support extern stages");
+        Names pure_names = names("");
         for (const std::string &v : f.args())
-            pure.slots.emplace(v, int(pure.slots.size()));
-        auto made = std::make_unique<evaluation::Func>(f, pure);
+            pure_names.slots.emplace(v, int(pure_names.slots.size()));
+        auto func = std::make_unique<evaluation::Func>(f, pure_names);
         for (const Expr &v : f.definition().values())
-            made->pure.values.push_back(made->pure.code.add(v));
+            func->pure.values.push_back(func->pure.code.add(v));
         for (const auto &u : f.updates())
-            made->updates.push_back(update(f, u));
-        split_dimensions(*made);
-        const std::vector<Node> &nodes = made->pure.code.nodes;
+            func->updates.push_back(compile_update(f, u));
+        split_dimensions(*func);
+        const std::vector<Node> &nodes = func->pure.code.nodes;
         const bool reads = std::any_of(nodes.begin(), nodes.end(),
                                        [](const Node &n) { return n.kind == Kind::read; });
-        made->is_kept = reads || nodes.size() > 24;
-        prepare(made->pure);
-        for (UpdateDefinition &u : made->updates)
+        func->is_kept = reads || nodes.size() > max_nodes_to_repeat;
+        prepare(func->pure);
+        for (UpdateDefinition &u : func->updates)
             prepare(u);
-        made->columns = Table(made->free.size(), 1);
-        return made;
+        func->columns = Table(func->free.size(), 1);
+        return func;
     }
+    // A pure definition with at most this many nodes, which reads no other Func, is not kept.
+    static constexpr size_t max_nodes_to_repeat = 24;
+
     static void prepare(Definition &d) {
         d.frame.values.resize(size_t(d.code.slots()));
         d.frame.pending.assign(size_t(d.code.slots()), -1);
     }
 
-    UpdateDefinition update(const Function &f, const Halide::Internal::Definition &d) {
-        Names names_of = names(f.name());
+    UpdateDefinition compile_update(const Function &f, const Halide::Internal::Definition &d) {
+        Names update_names = names(f.name());
         for (const std::string &v : f.args())
-            names_of.slots.emplace(v, int(names_of.slots.size()));
+            update_names.slots.emplace(v, int(update_names.slots.size()));
         const auto &domain = d.schedule().rvars();
         for (const ReductionVariable &v : domain)
-            names_of.slots.emplace(v.var, int(names_of.slots.size()));
-        UpdateDefinition u{
-            {Code(names_of), {}, {}}, {}, -1, {}, std::vector<Value>(d.values().size()), {}};
+            update_names.slots.emplace(v.var, int(update_names.slots.size()));
+        UpdateDefinition u{{Code(update_names), {}, {}},          {}, -1, {},
+                           std::vector<Value>(d.values().size()), {}};
         for (size_t k = 0; k < domain.size(); k++) {
             u.ranges.push_back({int(f.args().size() + k), u.code.add(domain[k].min),
                                 u.code.add(domain[k].extent)});
         }
         if (!is_const_one(d.predicate())) u.predicate = u.code.add(d.predicate());
-        for (const Expr &p : d.args())
-            u.places.push_back(u.code.add(p));
+        for (const Expr &index : d.args())
+            u.indices.push_back(u.code.add(index));
         for (const Expr &v : d.values())
             u.values.push_back(u.code.add(v));
         return u;
     }
 
-    // Is this place of an update, or of a read in it, the definition's own variable of the
-    // dimension?
-    static bool is_own(const Code &code, int place, size_t dimension) {
-        const Node &n = code.nodes[size_t(place)];
-        return n.kind == Kind::slot && n.index == int(dimension);
+    // Returns true if an index is the pure variable of its dimension.
+    static bool is_pure(const Code &code, int index, size_t dimension) {
+        const Node &n = code.nodes[size_t(index)];
+        return n.kind == Kind::slot && n.target == int(dimension);
     }
+    // Finds the free and the bound dimensions.
     static void split_dimensions(evaluation::Func &f) {
         for (size_t d = 0; d < f.function.args().size(); d++) {
             bool is_free = true;
             for (const UpdateDefinition &u : f.updates) {
-                is_free &= is_own(u.code, u.places[d], d);
+                is_free &= is_pure(u.code, u.indices[d], d);
                 for (const Node &n : u.code.nodes)
-                    if (n.kind == Kind::read_self) is_free &= is_own(u.code, n.places[d], d);
+                    if (n.kind == Kind::read_self) is_free &= is_pure(u.code, n.indices[d], d);
             }
             (is_free ? f.free : f.bound).push_back(int(d));
         }
         for (UpdateDefinition &u : f.updates) {
             for (size_t b = 0; b < f.bound.size(); b++) {
                 const auto d = size_t(f.bound[b]);
-                if (is_own(u.code, u.places[d], d)) u.columns.emplace_back(int(b), int(d));
+                if (is_pure(u.code, u.indices[d], d)) u.pure_loops.push_back({b, int(d)});
             }
         }
     }
 
-    // Evaluating.
+    // ---- Evaluation
 
     void step() {
         if (++steps > limit) throw GaveUp();
     }
 
-    Value evaluated(Definition &d, evaluation::Func &self, int at) {
+    // Returns the value of a node, at the current values of the slots.
+    Value evaluate(Definition &d, evaluation::Func &self, int node) {
         step();
-        const Node *n = &d.code.nodes[size_t(at)];
+        const Node *n = &d.code.nodes[size_t(node)];
         while (n->kind == Kind::let) {
-            d.frame.pending[size_t(n->index)] = n->args[0];
+            d.frame.pending[size_t(n->target)] = n->args[0];
             n = &d.code.nodes[size_t(n->args[1])];
         }
-        const auto operand = [&](int k) { return evaluated(d, self, n->args[size_t(k)]); };
+        const auto operand = [&](int k) { return evaluate(d, self, n->args[size_t(k)]); };
         switch (n->kind) {
         case Kind::constant: return n->value;
-        case Kind::slot: {
-            int &pending = d.frame.pending[size_t(n->index)];
-            if (pending >= 0) {
-                const int value = pending;
-                pending = -1;
-                const Value v = evaluated(d, self, value);
-                d.frame.values[size_t(n->index)] = v;
-            }
-            return d.frame.values[size_t(n->index)];
-        }
+        case Kind::slot: return slot_value(d, self, size_t(n->target));
         case Kind::argument: return argument_value(*n);
-        case Kind::both: return operand(0).i ? operand(1) : Value{.i = 0};
-        case Kind::either: return operand(0).i ? Value{.i = 1} : operand(1);
-        case Kind::choose: return operand(operand(0).i ? 1 : 2);
-        case Kind::load: return load(*n, place(d, self, *n));
+        case Kind::logical_and: return operand(0).i ? operand(1) : Value{.i = 0};
+        case Kind::logical_or: return operand(0).i ? Value{.i = 1} : operand(1);
+        case Kind::select: return operand(operand(0).i ? 1 : 2);
+        case Kind::load: return load(*n, index_of(d, self, *n));
         case Kind::read: {
-            const Place at_place = place(d, self, *n);
-            return element(*all[size_t(n->index)], at_place, n->component);
+            const Index at = index_of(d, self, *n);
+            return element(*funcs[size_t(n->target)], at, n->component);
         }
-        case Kind::read_self: return old_value(self, place(d, self, *n), n->component);
+        case Kind::read_self: return old_value(self, index_of(d, self, *n), n->component);
         case Kind::cast:
         case Kind::reinterpret:
-        case Kind::negate:
+        case Kind::logical_not:
         case Kind::bit_not:
         case Kind::absolute:
-        case Kind::floor: return computed(*n, operand(0), {});
+        case Kind::floor: return apply(*n, operand(0), {});
         default: {
             const Value a = operand(0);
-            return computed(*n, a, operand(1));
+            return apply(*n, a, operand(1));
         }
         }
     }
-    Place place(Definition &d, evaluation::Func &self, const Node &n) {
-        Place p(n.places.size());
-        for (size_t k = 0; k < p.size(); k++)
-            p[k] = int(evaluated(d, self, n.places[k]).i);
-        return p;
+    // Returns the value of a variable. The value of a let is computed the first time.
+    Value slot_value(Definition &d, evaluation::Func &self, size_t slot) {
+        if (const int node = std::exchange(d.frame.pending[slot], -1); node >= 0) {
+            const Value v = evaluate(d, self, node);
+            d.frame.values[slot] = v;
+        }
+        return d.frame.values[slot];
+    }
+    Index index_of(Definition &d, evaluation::Func &self, const Node &n) {
+        Index at(n.indices.size());
+        for (size_t k = 0; k < at.size(); k++)
+            at[k] = int(evaluate(d, self, n.indices[k]).i);
+        return at;
     }
 
     const halide_buffer_t &buffer(int argument) const {
-        return *(const halide_buffer_t *)given[argument];
+        return *static_cast<const halide_buffer_t *>(kernel_arguments[argument]);
     }
     Value argument_value(const Node &n) const {
-        const auto &[which, what] = asked[size_t(n.index)];
-        if (what == scalar) return loaded(given[which], arguments[size_t(which)].type);
-        const halide_dimension_t &d = buffer(which).dim[what / 8];
-        return {.i = what % 8 == least ? d.min : what % 8 == extent ? d.extent : d.stride};
+        const auto &[argument, property, dimension] = argument_values[size_t(n.target)];
+        if (property == Property::scalar)
+            return load_value(kernel_arguments[argument], arguments[size_t(argument)].type);
+        const halide_dimension_t &d = buffer(argument).dim[dimension];
+        if (property == Property::min) return {.i = d.min};
+        return {.i = property == Property::extent ? d.extent : d.stride};
     }
-    // The address of an element; null where the tensor has none there.
-    static void *address(const halide_buffer_t &b, const Place &at) {
+    // Returns the address of an element, or null if the tensor has no such element.
+    static void *address(const halide_buffer_t &b, const Index &at) {
         int64_t offset = 0;
         for (size_t d = 0; d < at.size(); d++) {
             const halide_dimension_t &dim = b.dim[d];
@@ -367,17 +396,18 @@ struct Evaluator::Parts {
         }
         return b.host + offset * b.type.bytes();
     }
-    Value load(const Node &n, const Place &at) const {
-        const void *from = address(buffer(n.index), at);
-        if (from) return loaded(from, buffer(n.index).type);
-        std::string text;
+    Value load(const Node &n, const Index &at) const {
+        const void *from = address(buffer(n.target), at);
+        if (from) return load_value(from, buffer(n.target).type);
+        std::vector<std::string> indices;
         for (int i : at)
-            text += (text.empty() ? "" : ", ") + std::to_string(i);
-        throw Error(op, "the algorithm reads " + arguments[size_t(n.index)].name + "(" + text +
-                            "), which the tensor doesn't have");
+            indices.push_back(std::to_string(i));
+        throw Error(op, fmt::format("the algorithm reads {}({}), which the tensor doesn't have",
+                                    arguments[size_t(n.target)].name, join(indices)));
     }
 
-    Value element(evaluation::Func &f, const Place &at, int component) {
+    // Returns an element of a Func after all updates.
+    Value element(evaluation::Func &f, const Index &at, int component) {
         if (f.updates.empty() && !f.is_kept) return first_value(f, at, component);
         if (!f.bound.empty()) return column_element(f, at, component);
         int entry = f.elements.find(at);
@@ -397,21 +427,24 @@ struct Evaluator::Parts {
         }
         return f.elements.value(entry, component);
     }
-    Value first_value(evaluation::Func &f, const Place &at, int component) {
+    // Returns the value that the pure definition gives to an element.
+    Value first_value(evaluation::Func &f, const Index &at, int component) {
         for (size_t d = 0; d < at.size(); d++)
             f.pure.frame.values[d].i = at[d];
-        return evaluated(f.pure, f, f.pure.values[size_t(component)]);
+        return evaluate(f.pure, f, f.pure.values[size_t(component)]);
     }
 
-    static Place part(const Place &at, const std::vector<int> &dimensions) {
-        Place p(dimensions.size());
-        for (size_t k = 0; k < p.size(); k++)
-            p[k] = at[size_t(dimensions[k])];
-        return p;
+    // Returns the index in some of the dimensions.
+    static Index part(const Index &at, const std::vector<int> &dimensions) {
+        Index in_part(dimensions.size());
+        for (size_t k = 0; k < in_part.size(); k++)
+            in_part[k] = at[size_t(dimensions[k])];
+        return in_part;
     }
-    Value column_element(evaluation::Func &f, const Place &at, int component) {
-        const Place key = part(at, f.free);
-        const Place inside = part(at, f.bound);
+    // Returns an element of a Func with bound dimensions, after the updates of its column.
+    Value column_element(evaluation::Func &f, const Index &at, int component) {
+        const Index key = part(at, f.free);
+        const Index inside = part(at, f.bound);
         int number = f.columns.find(key);
         if (number < 0) {
             number = f.columns.add(key);
@@ -431,23 +464,23 @@ struct Evaluator::Parts {
         }
         return c.elements.value(column_entry(f, c, at), component);
     }
-    // Does what pure variables run over have to grow for this place?
-    static bool widen(const evaluation::Func &f, Column &c, const Place &inside) {
+    // Extends the range of pure variables to an index. Returns true if the range has grown.
+    static bool widen(const evaluation::Func &f, Column &c, const Index &inside) {
         bool grew = false;
         for (const UpdateDefinition &u : f.updates) {
-            for (auto &[b, slot] : u.columns) {
-                const auto d = size_t(b);
-                grew |= inside[d] < c.least[d] || inside[d] > c.most[d];
-                c.least[d] = std::min(c.least[d], inside[d]);
-                c.most[d] = std::max(c.most[d], inside[d]);
+            for (const auto &[d, slot] : u.pure_loops) {
+                grew |= inside[d] < c.min[d] || inside[d] > c.max[d];
+                c.min[d] = std::min(c.min[d], inside[d]);
+                c.max[d] = std::max(c.max[d], inside[d]);
             }
         }
         return grew;
     }
-    // Of an element of the column; one that no update has written yet has its first value.
-    int column_entry(evaluation::Func &f, Column &c, const Place &at) {
-        const Place inside = part(at, f.bound);
-        if (const int known = c.elements.find(inside); known >= 0) return known;
+    // Returns the entry of an element in its column. An element that no update has written yet gets
+    // its first value.
+    int column_entry(evaluation::Func &f, Column &c, const Index &at) {
+        const Index inside = part(at, f.bound);
+        if (const int found = c.elements.find(inside); found >= 0) return found;
         std::vector<Value> values(static_cast<size_t>(f.function.outputs()));
         for (size_t k = 0; k < values.size(); k++)
             values[k] = first_value(f, at, int(k));
@@ -456,74 +489,76 @@ struct Evaluator::Parts {
             c.elements.value(entry, int(k)) = values[k];
         return entry;
     }
-    Value old_value(evaluation::Func &f, const Place &at, int component) {
+    // Returns the current value of an element of the Func whose updates run.
+    Value old_value(evaluation::Func &f, const Index &at, int component) {
         if (f.bound.empty()) return f.current_values[size_t(component)];
         f.has_grown |= widen(f, *f.current, part(at, f.bound));
         return f.current->elements.value(column_entry(f, *f.current, at), component);
     }
 
-    // One update of the column, or the element, at `at`: over its domain, and around that over the
-    // columns of its pure variables.
-    void run(evaluation::Func &f, UpdateDefinition &u, const Place &at) {
+    // Runs one update of the column, or the element, at `at`: first the loops over bound dimensions
+    // that pure variables index, then those of the reduction domain.
+    void run(evaluation::Func &f, UpdateDefinition &u, const Index &at) {
         for (size_t d = 0; d < at.size(); d++)
             u.frame.values[d].i = at[d];
-        run_columns(f, u, 0);
+        run_pure_loops(f, u, 0);
     }
-    void run_columns(evaluation::Func &f, UpdateDefinition &u, size_t k) {
-        if (k == u.columns.size()) return run_domain(f, u, u.ranges.size());
-        const auto &[b, slot] = u.columns[k];
-        // as they were when the update began
-        const int from = f.current->least[size_t(b)];
-        const int to = f.current->most[size_t(b)];
-        for (int i = from; i <= to; i++) {
+    void run_pure_loops(evaluation::Func &f, UpdateDefinition &u, size_t k) {
+        if (k == u.pure_loops.size()) return run_domain(f, u, u.ranges.size());
+        const auto &[bound, slot] = u.pure_loops[k];
+        // The range may grow while the update runs, but this run keeps to the old one.
+        const int min = f.current->min[bound];
+        const int max = f.current->max[bound];
+        for (int i = min; i <= max; i++) {
             u.frame.values[size_t(slot)].i = i;
-            run_columns(f, u, k + 1);
+            run_pure_loops(f, u, k + 1);
         }
     }
     void run_domain(evaluation::Func &f, UpdateDefinition &u, size_t outer) {
         if (outer == 0) return run_point(f, u);
         const Range &r = u.ranges[outer - 1];
-        const int64_t from = evaluated(u, f, r.from).i;
-        const int64_t extent = evaluated(u, f, r.extent).i;
-        for (int64_t i = from; i < from + extent; i++) {
+        const int64_t min = evaluate(u, f, r.min).i;
+        const int64_t extent = evaluate(u, f, r.extent).i;
+        for (int64_t i = min; i < min + extent; i++) {
             u.frame.values[size_t(r.slot)].i = i;
             run_domain(f, u, outer - 1);
         }
     }
     void run_point(evaluation::Func &f, UpdateDefinition &u) {
-        if (u.predicate >= 0 && !evaluated(u, f, u.predicate).i) return;
+        if (u.predicate >= 0 && !evaluate(u, f, u.predicate).i) return;
         std::vector<Value> &values = u.next;
         for (size_t c = 0; c < values.size(); c++)
-            values[c] = evaluated(u, f, u.values[c]);
+            values[c] = evaluate(u, f, u.values[c]);
         if (f.bound.empty()) {
             f.current_values = values;
             return;
         }
-        Place at(u.places.size());
+        Index at(u.indices.size());
         for (size_t d = 0; d < at.size(); d++)
-            at[d] = int(evaluated(u, f, u.places[d]).i);
+            at[d] = int(evaluate(u, f, u.indices[d]).i);
         const int entry = column_entry(f, *f.current, at);
         for (size_t c = 0; c < values.size(); c++)
             f.current->elements.value(entry, int(c)) = values[c];
     }
 
-    // Calling.
+    // ---- Calls
 
     void forget() {
-        for (auto &f : all) {
+        for (auto &f : funcs) {
             f->elements.clear();
             f->columns.clear();
             f->all_columns.clear();
         }
     }
+    // Computes one component of an output and stores it.
     void write(evaluation::Func &f, int component, const halide_buffer_t &to) {
-        Place at(static_cast<size_t>(to.dimensions));
+        Index at(static_cast<size_t>(to.dimensions));
         for (int d = 0; d < to.dimensions; d++) {
             if (to.dim[d].extent <= 0) return;
             at[size_t(d)] = to.dim[d].min;
         }
         while (true) {
-            stored(address(to, at), to.type, element(f, at, component));
+            store_value(address(to, at), to.type, element(f, at, component));
             size_t d = 0;
             for (; d < at.size(); d++) {
                 if (++at[d] < to.dim[d].min + to.dim[d].extent) break;
@@ -539,7 +574,7 @@ Evaluator::~Evaluator() = default;
 
 int64_t Evaluator::run(void **arguments, int64_t limit) {
     Parts &p = *parts_;
-    p.given = arguments;
+    p.kernel_arguments = arguments;
     p.steps = 0;
     p.limit = limit;
     p.forget();
@@ -547,8 +582,8 @@ int64_t Evaluator::run(void **arguments, int64_t limit) {
     try {
         for (const Function &f : p.outputs) {
             for (int c = 0; c < f.outputs(); c++) {
-                p.write(*p.all[size_t(p.funcs.at(f.name()))], c,
-                        *(const halide_buffer_t *)arguments[next++]);
+                p.write(*p.funcs[size_t(p.numbers.at(f.name()))], c,
+                        *static_cast<const halide_buffer_t *>(arguments[next++]));
             }
         }
     } catch (const GaveUp &) {

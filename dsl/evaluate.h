@@ -1,8 +1,9 @@
-// Evaluator: what the definitions of an algorithm say, without Halide's lowering between.
+// Evaluator: computes an algorithm directly from its definitions, without Halide's lowering. Exact
+// mode compares kernels with it.
 //
-// A pure definition gives every element a first value; the updates follow in order, each point of
-// its reduction domain in order, and each component of a Tuple from the old values of all. Elements
-// are computed as they are asked for, and kept.
+// The pure definition gives every element its first value. The updates follow in order, and each
+// visits the points of its reduction domain in order. In an update of a Tuple, all components are
+// computed before any is stored. Elements are computed when they are first needed, and kept.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,20 +12,21 @@
 
 namespace halyard {
 
-// A definition has what the evaluator doesn't know, which the text says.
+// Thrown for a definition with something that the evaluator does not support.
 struct UnsupportedDefinition : Error {
     using Error::Error;
 };
 
 class Evaluator {
 public:
-    // Of a kernel in modular integers that isn't scheduled. Throws UnsupportedDefinition.
+    // Prepares the definitions of a kernel in exact mode that is not scheduled. Throws
+    // UnsupportedDefinition.
     explicit Evaluator(const Kernel &k);
     ~Evaluator();
 
-    // Takes what the kernel takes: inputs, scalars, outputs. Returns the steps it took, a step
-    // being about an operator or a read, or gave_up after `limit` of them. Throws Error where an
-    // element is read that an input doesn't have.
+    // Computes the outputs. `arguments` are those of the kernel: inputs, scalars, outputs. Returns
+    // the number of steps, where a step is about an operator or a read, or gave_up after `limit`
+    // steps. Throws Error if the algorithm reads an element that an input does not have.
     int64_t run(void **arguments, int64_t limit);
     static constexpr int64_t gave_up = -1;
 

@@ -21,7 +21,7 @@ bool is_unsigned(halide_type_t t) {
     return t.code == halide_type_uint;
 }
 
-int64_t kept(int64_t v, halide_type_t t) {
+int64_t wrap_integer(int64_t v, halide_type_t t) {
     switch (t.bits) {
     case 1: return v & 1;
     case 8: return is_unsigned(t) ? int64_t(uint8_t(v)) : int64_t(int8_t(v));
@@ -31,7 +31,7 @@ int64_t kept(int64_t v, halide_type_t t) {
     }
 }
 
-// Division rounds so that the remainder isn't negative, and by 0 gives 0.
+// Division is Halide's: the remainder is never negative, and division by 0 gives 0.
 int64_t quotient(int64_t a, int64_t b, halide_type_t t) {
     if (b == 0) return 0;
     if (is_unsigned(t)) return int64_t(uint64_t(a) / uint64_t(b));
@@ -47,14 +47,14 @@ int64_t remainder(int64_t a, int64_t b, halide_type_t t) {
     return r >= 0 ? r : b > 0 ? r + b : r - b;
 }
 
-int64_t shifted_left(int64_t a, int64_t by, halide_type_t t);
-int64_t shifted_right(int64_t a, int64_t by, halide_type_t t) {
-    if (by < 0) return shifted_left(a, -by, t);
+int64_t shift_left(int64_t a, int64_t by, halide_type_t t);
+int64_t shift_right(int64_t a, int64_t by, halide_type_t t) {
+    if (by < 0) return shift_left(a, -by, t);
     if (by > 63) return is_unsigned(t) || a >= 0 ? 0 : -1;
     return is_unsigned(t) ? int64_t(uint64_t(a) >> by) : a >> by;
 }
-int64_t shifted_left(int64_t a, int64_t by, halide_type_t t) {
-    if (by < 0) return shifted_right(a, -by, t);
+int64_t shift_left(int64_t a, int64_t by, halide_type_t t) {
+    if (by < 0) return shift_right(a, -by, t);
     return by > 63 ? 0 : int64_t(uint64_t(a) << by);
 }
 
@@ -63,7 +63,7 @@ bool is_less(Value a, Value b, halide_type_t t) {
     return is_unsigned(t) ? uint64_t(a.i) < uint64_t(b.i) : a.i < b.i;
 }
 
-double float_of(Kind kind, double a, double b) {
+double apply_to_floats(Kind kind, double a, double b) {
     switch (kind) {
     case Kind::add: return a + b;
     case Kind::sub: return a - b;
@@ -75,7 +75,7 @@ double float_of(Kind kind, double a, double b) {
     }
 }
 
-int64_t integer_of(const Node &n, int64_t a, int64_t b) {
+int64_t apply_to_integers(const Node &n, int64_t a, int64_t b) {
     switch (n.kind) {
     case Kind::add: return int64_t(uint64_t(a) + uint64_t(b));
     case Kind::sub: return int64_t(uint64_t(a) - uint64_t(b));
@@ -86,68 +86,67 @@ int64_t integer_of(const Node &n, int64_t a, int64_t b) {
     case Kind::bit_or: return a | b;
     case Kind::bit_xor: return a ^ b;
     case Kind::bit_not: return ~a;
-    case Kind::shift_left: return shifted_left(a, b, n.operand);
-    case Kind::shift_right: return shifted_right(a, b, n.operand);
+    case Kind::shift_left: return shift_left(a, b, n.operand);
+    case Kind::shift_right: return shift_right(a, b, n.operand);
     case Kind::absolute: return a < 0 && !is_unsigned(n.operand) ? int64_t(0 - uint64_t(a)) : a;
     case Kind::difference:
-        return is_less({.i = a}, {.i = b}, n.operand)
-                   ? int64_t(uint64_t(b) - uint64_t(a))
-                   : int64_t(static_cast<uint64_t>(a) - uint64_t(b));
+        return is_less({.i = a}, {.i = b}, n.operand) ? int64_t(uint64_t(b) - uint64_t(a))
+                                                      : int64_t(uint64_t(a) - uint64_t(b));
     default: throw UnsupportedDefinition("evaluate", "no such operator of integers");
     }
 }
 
-[[noreturn]] void unknown(const std::string &what) {
-    throw UnsupportedDefinition("evaluate", "doesn't know " + what);
+[[noreturn]] void unsupported(const std::string &what) {
+    throw UnsupportedDefinition("evaluate", "doesn't support " + what);
 }
 
 }  // namespace
 
-Value wrapped(Value v, halide_type_t t) {
+Value wrap(Value v, halide_type_t t) {
     if (is_float(t)) return {.f = t.bits == 32 ? double(float(v.f)) : v.f};
-    return {.i = kept(v.i, t)};
+    return {.i = wrap_integer(v.i, t)};
 }
 
-Value computed(const Node &n, Value a, Value b) {
+Value apply(const Node &n, Value a, Value b) {
     switch (n.kind) {
     case Kind::equal: return {.i = is_float(n.operand) ? a.f == b.f : a.i == b.i};
     case Kind::less: return {.i = is_less(a, b, n.operand)};
     case Kind::min: return is_less(b, a, n.operand) ? b : a;
     case Kind::max: return is_less(a, b, n.operand) ? b : a;
-    case Kind::negate: return {.i = !a.i};
-    case Kind::cast: return converted(a, n.operand, n.type);
+    case Kind::logical_not: return {.i = !a.i};
+    case Kind::cast: return convert(a, n.operand, n.type);
     case Kind::reinterpret:
-        if (is_float(n.operand) == is_float(n.type)) return wrapped(a, n.type);
-        if (n.type.bits != 64) unknown("a reinterpretation of 32 bits");
+        if (is_float(n.operand) == is_float(n.type)) return wrap(a, n.type);
+        if (n.type.bits != 64) unsupported("a reinterpretation of 32 bits");
         return is_float(n.type) ? Value{.f = std::bit_cast<double>(a.i)}
                                 : Value{.i = std::bit_cast<int64_t>(a.f)};
     default: break;
     }
-    if (is_float(n.operand)) return wrapped({.f = float_of(n.kind, a.f, b.f)}, n.type);
-    return wrapped({.i = integer_of(n, a.i, b.i)}, n.type);
+    if (is_float(n.operand)) return wrap({.f = apply_to_floats(n.kind, a.f, b.f)}, n.type);
+    return wrap({.i = apply_to_integers(n, a.i, b.i)}, n.type);
 }
 
-Value converted(Value v, halide_type_t from, halide_type_t to) {
-    if (is_float(from) && is_float(to)) return wrapped(v, to);
+Value convert(Value v, halide_type_t from, halide_type_t to) {
+    if (is_float(from) && is_float(to)) return wrap(v, to);
     if (is_float(to))
-        return wrapped({.f = is_unsigned(from) ? double(uint64_t(v.i)) : double(v.i)}, to);
-    // past what the type has, machines differ: none of what is checked may depend on it
+        return wrap({.f = is_unsigned(from) ? double(uint64_t(v.i)) : double(v.i)}, to);
+    // Beyond the range of int64, machines differ. No result that is checked may depend on it.
     if (is_float(from)) {
         if (!(std::fabs(v.f) < 9.2e18)) return {.i = 0};
-        return {.i = kept(int64_t(v.f), to)};
+        return {.i = wrap_integer(int64_t(v.f), to)};
     }
-    return {.i = kept(v.i, to)};  // of a bool the lowest bit, as Halide has it
+    return {.i = wrap_integer(v.i, to)};  // a bool is the lowest bit, as in Halide
 }
 
-Value loaded(const void *at, halide_type_t t) {
+Value load_value(const void *address, halide_type_t t) {
     const auto integer = [&]<class T>(T v) {
-        std::memcpy(&v, at, sizeof v);
+        std::memcpy(&v, address, sizeof v);
         return Value{.i = int64_t(v)};
     };
     const bool u = is_unsigned(t);
     if (is_float(t)) {
         if (t.bits == 64) return Value{.f = std::bit_cast<double>(integer(int64_t()).i)};
-        if (t.bits != 32) unknown("floats of 16 bits");
+        if (t.bits != 32) unsupported("floats of 16 bits");
         return Value{.f = double(std::bit_cast<float>(int32_t(integer(int32_t()).i)))};
     }
     switch (t.bytes()) {
@@ -158,34 +157,34 @@ Value loaded(const void *at, halide_type_t t) {
     }
 }
 
-void stored(void *at, halide_type_t t, Value v) {
+void store_value(void *address, halide_type_t t, Value v) {
     if (is_float(t)) {
-        if (t.bits == 64) std::memcpy(at, &v.f, 8);
+        if (t.bits == 64) std::memcpy(address, &v.f, 8);
         if (t.bits == 32) {
             const auto f = float(v.f);
-            std::memcpy(at, &f, 4);
+            std::memcpy(address, &f, 4);
         }
-        if (t.bits < 32) unknown("floats of 16 bits");
+        if (t.bits < 32) unsupported("floats of 16 bits");
         return;
     }
-    std::memcpy(at, &v.i, size_t(t.bytes()));  // the lowest bytes come first
+    std::memcpy(address, &v.i, size_t(t.bytes()));  // little-endian
 }
 
 int Code::add(const Expr &e) {
-    alive_.push_back(e);
-    return compiled(e);
+    owned_.push_back(e);
+    return compile(e);
 }
 
-int Code::put(Kind kind, const Type &t, const std::vector<Expr> &args) {
+int Code::append(Kind kind, const Type &t, const std::vector<Expr> &args) {
     Node n;
     n.kind = kind;
     n.type = t;
-    n.operand = args.empty() ? n.type : (halide_type_t)args[0].type();
+    n.operand = args.empty() ? n.type : static_cast<halide_type_t>(args[0].type());
     std::vector<int> operands;
     for (const Expr &a : args)
-        operands.push_back(compiled(a));
+        operands.push_back(compile(a));
     if (kind == Kind::load || kind == Kind::read || kind == Kind::read_self)
-        n.places = operands;
+        n.indices = operands;
     else
         std::copy_n(operands.begin(), std::min(operands.size(), n.args.size()), n.args.begin());
     nodes.push_back(n);
@@ -193,11 +192,11 @@ int Code::put(Kind kind, const Type &t, const std::vector<Expr> &args) {
 }
 
 int Code::intrinsic(const Call *c) {
-    struct Known {
+    struct Intrinsic {
         Call::IntrinsicOp op;
         Kind kind;
     };
-    static const Known known[] = {
+    static const Intrinsic intrinsics[] = {
         {Call::bitwise_and, Kind::bit_and},   {Call::bitwise_or, Kind::bit_or},
         {Call::bitwise_xor, Kind::bit_xor},   {Call::bitwise_not, Kind::bit_not},
         {Call::shift_left, Kind::shift_left}, {Call::shift_right, Kind::shift_right},
@@ -205,99 +204,115 @@ int Code::intrinsic(const Call *c) {
     };
     if (c->is_intrinsic({Call::likely, Call::likely_if_innermost, Call::promise_clamped,
                          Call::unsafe_promise_clamped}))
-        return compiled(c->args[0]);
+        return compile(c->args[0]);
     if (c->is_intrinsic(Call::if_then_else) && c->args.size() == 3)
-        return put(Kind::choose, c->type, c->args);
-    for (const Known &k : known)
-        if (c->is_intrinsic(k.op)) return put(k.kind, c->type, c->args);
-    unknown("the intrinsic " + c->name);
+        return append(Kind::select, c->type, c->args);
+    for (const Intrinsic &i : intrinsics)
+        if (c->is_intrinsic(i.op)) return append(i.kind, c->type, c->args);
+    unsupported("the intrinsic " + c->name);
 }
 
 int Code::call(const Call *c) {
     if (c->call_type == Call::Halide) {
-        const int at = put(c->name == names_.self ? Kind::read_self : Kind::read, c->type, c->args);
-        if (nodes[size_t(at)].kind == Kind::read) nodes[size_t(at)].index = names_.func(c);
-        nodes[size_t(at)].component = c->value_index;
-        return at;
+        const bool is_self = c->name == names_.self;
+        const int node = append(is_self ? Kind::read_self : Kind::read, c->type, c->args);
+        if (!is_self) nodes[size_t(node)].target = names_.func(c);
+        nodes[size_t(node)].component = c->value_index;
+        return node;
     }
     if (c->call_type == Call::Image) {
-        const int at = put(Kind::load, c->type, c->args);
-        nodes[size_t(at)].index = names_.input(c->name);
-        return at;
+        const int node = append(Kind::load, c->type, c->args);
+        nodes[size_t(node)].target = names_.input(c->name);
+        return node;
     }
     if (c->is_intrinsic()) return intrinsic(c);
-    if (c->name == "floor_f64" || c->name == "floor_f32") return put(Kind::floor, c->type, c->args);
-    unknown("the function " + c->name);
+    if (c->name == "floor_f64" || c->name == "floor_f32")
+        return append(Kind::floor, c->type, c->args);
+    unsupported("the function " + c->name);
 }
 
-int Code::compiled(const Expr &e) {
-    const auto [found, is_new] = done_.emplace(e.get(), 0);
+int Code::let(const Let *l) {
+    const int slot = slots_++;
+    names_.slots[l->name] = slot;
+    const int node = append(Kind::let, l->type, {l->value, l->body});
+    nodes[size_t(node)].target = slot;
+    return node;
+}
+
+int Code::variable(const Variable *v) {
+    const auto slot = names_.slots.find(v->name);
+    const bool is_slot = slot != names_.slots.end();
+    const int node = append(is_slot ? Kind::slot : Kind::argument, v->type, {});
+    nodes[size_t(node)].target = is_slot ? slot->second : names_.argument(v->name, v->type);
+    return node;
+}
+
+template<class Op> int Code::binary(Kind kind, const Expr &e) {
+    const auto *op = e.as<Op>();
+    return append(kind, e.type(), {op->a, op->b});
+}
+template<class Op> int Code::swapped(Kind kind, const Expr &e) {
+    const auto *op = e.as<Op>();
+    return append(kind, e.type(), {op->b, op->a});
+}
+
+int Code::negated(int condition) {
+    Node n;
+    n.kind = Kind::logical_not;
+    n.type = n.operand = nodes[size_t(condition)].type;
+    n.args[0] = condition;
+    nodes.push_back(n);
+    return int(nodes.size()) - 1;
+}
+
+int Code::constant(const Type &t, Value v) {
+    const int node = append(Kind::constant, t, {});
+    nodes[size_t(node)].value = v;
+    return node;
+}
+
+int Code::compile(const Expr &e) {
+    const auto [found, is_new] = compiled_.emplace(e.get(), 0);
     if (!is_new) return found->second;
-    const auto of = [&](Kind kind, const auto *op) { return put(kind, e.type(), {op->a, op->b}); };
-    const auto swapped = [&](Kind kind, const auto *op) {
-        return put(kind, e.type(), {op->b, op->a});
-    };
-    const auto negated = [&](int at) {
-        Node n;
-        n.kind = Kind::negate;
-        n.type = n.operand = e.type();
-        n.args[0] = at;
-        nodes.push_back(n);
-        return int(nodes.size()) - 1;
-    };
-    const auto constant = [&](Value v) {
-        const int at = put(Kind::constant, e.type(), {});
-        nodes[size_t(at)].value = v;
-        return at;
-    };
-    const auto compile = [&]() -> int {
-        if (!e.type().is_scalar()) unknown("vectors");
-        if (const auto *op = e.as<IntImm>()) return constant({.i = op->value});
-        if (const auto *op = e.as<UIntImm>()) return constant({.i = int64_t(op->value)});
-        if (const auto *op = e.as<FloatImm>()) return constant({.f = op->value});
-        if (const auto *op = e.as<Cast>()) return put(Kind::cast, e.type(), {op->value});
-        if (const auto *op = e.as<Reinterpret>())
-            return put(Kind::reinterpret, e.type(), {op->value});
-        if (const auto *op = e.as<Add>()) return of(Kind::add, op);
-        if (const auto *op = e.as<Sub>()) return of(Kind::sub, op);
-        if (const auto *op = e.as<Mul>()) return of(Kind::mul, op);
-        if (const auto *op = e.as<Div>()) return of(Kind::div, op);
-        if (const auto *op = e.as<Mod>()) return of(Kind::mod, op);
-        if (const auto *op = e.as<Min>()) return of(Kind::min, op);
-        if (const auto *op = e.as<Max>()) return of(Kind::max, op);
-        if (const auto *op = e.as<EQ>()) return of(Kind::equal, op);
-        if (const auto *op = e.as<NE>()) return negated(of(Kind::equal, op));
-        if (const auto *op = e.as<LT>()) return of(Kind::less, op);
-        if (const auto *op = e.as<GT>()) return swapped(Kind::less, op);
-        if (const auto *op = e.as<LE>()) return negated(swapped(Kind::less, op));
-        if (const auto *op = e.as<GE>()) return negated(of(Kind::less, op));
-        if (const auto *op = e.as<And>()) return of(Kind::both, op);
-        if (const auto *op = e.as<Or>()) return of(Kind::either, op);
-        if (const auto *op = e.as<Not>()) return put(Kind::negate, e.type(), {op->a});
-        if (const auto *op = e.as<Select>())
-            return put(Kind::choose, e.type(), {op->condition, op->true_value, op->false_value});
-        if (const auto *op = e.as<Call>()) return call(op);
-        if (const auto *op = e.as<Let>()) {
-            const int slot = slots_++;
-            names_.slots[op->name] = slot;
-            const int at = put(Kind::let, e.type(), {op->value, op->body});
-            nodes[size_t(at)].index = slot;
-            return at;
-        }
-        if (const auto *op = e.as<Variable>()) {
-            const auto slot = names_.slots.find(op->name);
-            const int at = put(slot == names_.slots.end() ? Kind::argument : Kind::slot, e.type(),
-                               {});
-            nodes[size_t(at)].index = slot == names_.slots.end()
-                                          ? names_.argument(op->name, op->type)
-                                          : slot->second;
-            return at;
-        }
-        unknown("this kind of expression");
-    };
-    const int at = compile();
-    done_[e.get()] = at;
-    return at;
+    const int node = compile_new(e);
+    compiled_[e.get()] = node;
+    return node;
+}
+
+int Code::compile_new(const Expr &e) {
+    const Type t = e.type();
+    if (!t.is_scalar()) unsupported("vectors");
+    switch (e.node_type()) {
+    case IRNodeType::IntImm: return constant(t, {.i = e.as<IntImm>()->value});
+    case IRNodeType::UIntImm: return constant(t, {.i = int64_t(e.as<UIntImm>()->value)});
+    case IRNodeType::FloatImm: return constant(t, {.f = e.as<FloatImm>()->value});
+    case IRNodeType::Cast: return append(Kind::cast, t, {e.as<Cast>()->value});
+    case IRNodeType::Reinterpret: return append(Kind::reinterpret, t, {e.as<Reinterpret>()->value});
+    case IRNodeType::Add: return binary<Add>(Kind::add, e);
+    case IRNodeType::Sub: return binary<Sub>(Kind::sub, e);
+    case IRNodeType::Mul: return binary<Mul>(Kind::mul, e);
+    case IRNodeType::Div: return binary<Div>(Kind::div, e);
+    case IRNodeType::Mod: return binary<Mod>(Kind::mod, e);
+    case IRNodeType::Min: return binary<Min>(Kind::min, e);
+    case IRNodeType::Max: return binary<Max>(Kind::max, e);
+    case IRNodeType::EQ: return binary<EQ>(Kind::equal, e);
+    case IRNodeType::NE: return negated(binary<NE>(Kind::equal, e));
+    case IRNodeType::LT: return binary<LT>(Kind::less, e);
+    case IRNodeType::GT: return swapped<GT>(Kind::less, e);
+    case IRNodeType::LE: return negated(swapped<LE>(Kind::less, e));
+    case IRNodeType::GE: return negated(binary<GE>(Kind::less, e));
+    case IRNodeType::And: return binary<And>(Kind::logical_and, e);
+    case IRNodeType::Or: return binary<Or>(Kind::logical_or, e);
+    case IRNodeType::Not: return append(Kind::logical_not, t, {e.as<Not>()->a});
+    case IRNodeType::Select: {
+        const auto *s = e.as<Select>();
+        return append(Kind::select, t, {s->condition, s->true_value, s->false_value});
+    }
+    case IRNodeType::Call: return call(e.as<Call>());
+    case IRNodeType::Let: return let(e.as<Let>());
+    case IRNodeType::Variable: return variable(e.as<Variable>());
+    default: unsupported("this kind of expression");
+    }
 }
 
 }  // namespace halyard::evaluation

@@ -1,4 +1,4 @@
-// An expression as a tree of nodes that evaluate fast: what dsl/evaluate.cpp computes with.
+// Expressions as trees of small nodes, which dsl/evaluate.cpp evaluates.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace halyard::evaluation {
 
-// Integers as they are, unsigned ones without their sign; floats as doubles. The type stands in the
-// node.
+// The value of a node, whose type is in the node. Integers are sign- or zero-extended to 64 bits;
+// floats are held as doubles.
 union Value {
     int64_t i = 0;
     double f;
@@ -20,9 +20,9 @@ union Value {
 
 enum class Kind : uint8_t {
     constant,
-    slot,  // a variable of the definition
+    slot,  // a variable of the definition, or of a let
     let,
-    argument,  // a scalar, or an extent, a stride or a beginning of a tensor
+    argument,  // a scalar, or the minimum, extent or stride of a tensor
     cast,
     reinterpret,
     add,
@@ -34,9 +34,9 @@ enum class Kind : uint8_t {
     max,
     equal,
     less,
-    both,
-    either,
-    negate,  // of a condition
+    logical_and,
+    logical_or,
+    logical_not,
     bit_and,
     bit_or,
     bit_xor,
@@ -46,62 +46,75 @@ enum class Kind : uint8_t {
     absolute,
     difference,  // |a - b|
     floor,
-    choose,
-    load,  // from an input
-    read,  // of another Func
-    read_self,
+    select,
+    load,       // an element of an input
+    read,       // an element of another Func
+    read_self,  // an element of the Func that is defined
 };
 
 struct Node {
     Kind kind = Kind::constant;
-    halide_type_t type, operand;   // of the result, and of the first operand
-    std::array<int, 3> args = {};  // operands: places of nodes
-    std::vector<int> places;       // of a load and a read: the indices
-    Value value;                   // constant
-    int index = 0;                 // slot, let: which; argument, load, read: of what
-    int component = 0;             // of a Tuple
+    halide_type_t type, operand;   // the types of the result and of the first operand
+    std::array<int, 3> args = {};  // the operands, as indices of Code::nodes
+    // load, read, read_self: the indices of the element, each an index of Code::nodes.
+    std::vector<int> indices;
+    Value value;  // constant
+    // slot, let: the number of the slot. argument, load, read: the number that Names returns.
+    int target = 0;
+    int component = 0;  // read, read_self: of a Tuple
 };
 
-// What a definition's names mean; the owner of the Funcs and arguments says.
+// Resolves the names in a definition to numbers.
 struct Names {
-    std::map<std::string, int> slots;  // its variables
-    // the place of a Func among the owner's
+    std::map<std::string, int> slots;  // by variable
+    // Return the number of a Func, of a scalar or "x.extent.0" or the like, and of an input tensor.
     std::function<int(const Halide::Internal::Call *)> func;
-    // of a scalar, "x.extent.0" and the like
     std::function<int(const std::string &name, const Halide::Type &)> argument;
-    std::function<int(const std::string &name)> input;  // of a tensor
-    // the Func that is defined
+    std::function<int(const std::string &name)> input;
+    // The Func that is defined; "" in its pure definition.
     std::string self;
 };
 
-// The expressions of one definition, which share variables. Lets are computed when they are first
-// needed.
+// Code: the expressions of one definition, which share slots. The value of a let is computed when
+// it is first needed.
 class Code {
 public:
     explicit Code(Names names) : names_(std::move(names)), slots_(int(names_.slots.size())) {}
-    int add(const Halide::Expr &e);  // the place of its root. Throws UnsupportedDefinition
+    // Appends the nodes of `e`, and returns the index of its root. Throws UnsupportedDefinition.
+    int add(const Halide::Expr &e);
 
     std::vector<Node> nodes;
     int slots() const { return slots_; }
 
 private:
-    int compiled(const Halide::Expr &e);
+    // Each appends the nodes of an expression and returns the index of its root.
+    int compile(const Halide::Expr &e);
+    int compile_new(const Halide::Expr &e);
     int call(const Halide::Internal::Call *c);
     int intrinsic(const Halide::Internal::Call *c);
-    int put(Kind kind, const Halide::Type &t, const std::vector<Halide::Expr> &args);
+    int let(const Halide::Internal::Let *l);
+    int variable(const Halide::Internal::Variable *v);
+    template<class Op> int binary(Kind kind, const Halide::Expr &e);
+    template<class Op> int swapped(Kind kind, const Halide::Expr &e);
+    int negated(int condition);
+    int constant(const Halide::Type &t, Value v);
+    int append(Kind kind, const Halide::Type &t, const std::vector<Halide::Expr> &args);
 
     Names names_;
     int slots_;
-    // nodes of one expression may be one object
-    std::map<const Halide::Internal::IRNode *, int> done_;
-    std::vector<Halide::Expr> alive_;
+    // Common subexpressions are one object, which is compiled once.
+    std::map<const Halide::Internal::IRNode *, int> compiled_;
+    std::vector<Halide::Expr> owned_;  // keeps the objects in compiled_
 };
 
-Value wrapped(Value v, halide_type_t t);  // as `t` keeps it
-// of two operands, of one where that is all the kind has
-Value computed(const Node &n, Value a, Value b);
-Value converted(Value v, halide_type_t from, halide_type_t to);  // a cast
-Value loaded(const void *at, halide_type_t t);
-void stored(void *at, halide_type_t t, Value v);
+// Returns `v` wrapped or rounded to the range of `t`.
+Value wrap(Value v, halide_type_t t);
+// Returns the result of a node for two operands; unary ones ignore `b`.
+Value apply(const Node &n, Value a, Value b);
+// Returns the result of a cast.
+Value convert(Value v, halide_type_t from, halide_type_t to);
+// Reads and writes an element in memory.
+Value load_value(const void *address, halide_type_t t);
+void store_value(void *address, halide_type_t t, Value v);
 
 }  // namespace halyard::evaluation

@@ -76,7 +76,7 @@ public:
     }
 
     const OpPtr op;
-    // After construction, instance.picks.offered has the tunables of the schedule.
+    // After construction, instance.tunables.offered has the tunables of the schedule.
     const Instance instance;
     const Halide::Target target;
     int lanes = 1;  // elements of the arithmetic type in a vector register

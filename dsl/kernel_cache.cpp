@@ -33,13 +33,13 @@ fs::path user_caches() {
     return home && *home ? fs::absolute(home) / ".cache" : fs::path();
 }
 
-// Returns the folder that is removed when the program ends. Warns once, with `why` as the reason.
-const fs::path &private_cache(const std::string &why) {
+// Returns the folder that is removed when the program ends. Warns once, and names the reason.
+const fs::path &private_cache(const std::string &reason) {
     static const TemporaryFolder folder("halyard_cache");
     static std::once_flag warned;
     std::call_once(warned, [&] {
         log(LogLevel::warning, log_name,
-            why + ": kernels that are compiled now are kept in " + folder.path.string() +
+            reason + ": kernels that are compiled now are kept in " + folder.path.string() +
                 " until the program ends");
     });
     return folder.path;
@@ -181,14 +181,14 @@ fs::path cache_folder() {
 
 fs::path kernel_cache() {
     const fs::path caches = user_caches();
-    std::string why = "neither XDG_CACHE_HOME nor HOME is set";
+    std::string reason = "neither XDG_CACHE_HOME nor HOME is set";
     if (!caches.empty()) {
         const fs::path folder = caches / "halyard" / "kernels";
         const std::string problem = make_cache_folder(folder);
         if (problem.empty()) return folder;
-        why = folder.string() + " " + problem;
+        reason = folder.string() + " " + problem;
     }
-    const fs::path folder = private_cache(why) / "kernels";
+    const fs::path folder = private_cache(reason) / "kernels";
     if (const std::string problem = make_cache_folder(folder); !problem.empty())
         throw IoError(folder.string(), problem);
     return folder;

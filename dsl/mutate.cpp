@@ -18,17 +18,17 @@ const std::vector<FaultKind> &fault_kinds() {
         {"extra-iteration", "a loop makes one iteration too many"},
         {"reduction-bounds",
          "a reduction begins late, begins early, ends early or ends late by one"},
-        {"racy-parallel", "a loop whose iterations write to the same place runs in parallel"},
+        {"racy-parallel", "a loop whose iterations store to the same element runs in parallel"},
         {"lost-guard", "the condition of a tail or of a special case is taken to hold"},
         {"lost-mask", "a masked vector is stored whole"},
         {"wrong-comparison", "< where <= is meant, or the reverse"},
         {"wrong-clamp", "the second side of a min or max in an index is one too large"},
-        {"wrong-pad", "a constant that takes the place of a value is another one"},
+        {"wrong-pad", "a padding constant is another one"},
         {"wrong-index", "a load or a store goes one element too far"},
         {"swapped-stride", "the stride of another dimension"},
         {"missing-init", "an accumulator isn't initialised"},
         {"wrong-start", "an accumulator starts at another constant"},
-        {"overwrites", "an update forgets what was there"},
+        {"overwrites", "an update ignores the old value"},
         {"missing-store", "a result is computed and not stored"},
         {"wrong-operator", "- for +, + for *, min for max, max for min"},
         {"swapped-operands", "b - a for a - b, b / a for a / b"},
@@ -40,10 +40,10 @@ const std::vector<FaultKind> &fault_kinds() {
 }
 
 namespace {
-const std::string reach_mark = "reach ";
+const std::string probe_prefix = "reach ";
 }
-std::string reaches(const std::string &fault) {
-    return reach_mark + fault;
+std::string probe_of(const std::string &fault) {
+    return probe_prefix + fault;
 }
 
 std::string kind_of(const std::string &fault) {
@@ -55,11 +55,11 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 bool is_digit(char c) {
-    return std::isdigit((unsigned char)c);
+    return std::isdigit(static_cast<unsigned char>(c));
 }
 
-// "peak_intm.s1.r$x" of peak_9_intm$3.s1.r236$x: no counters, which depend on what else the process
-// built, and on the arithmetic.
+// Returns a name without its counters, which depend on what else the process has built and on the
+// arithmetic: "peak_intm.s1.r$x" for peak_9_intm$3.s1.r236$x.
 std::string stem(const std::string &name) {
     std::string s;
     for (size_t i = 0, end; i < name.size(); i = end) {
@@ -80,9 +80,9 @@ std::string stem(const std::string &name) {
     return s;
 }
 
-class Loads : public IRVisitor {
+class FindLoad : public IRVisitor {
 public:
-    explicit Loads(const std::string &buffer) : buffer_(buffer) {}
+    explicit FindLoad(const std::string &buffer) : buffer_(buffer) {}
     bool found = false;
 
 private:
@@ -95,62 +95,64 @@ private:
 };
 
 bool loads(const Expr &e, const std::string &buffer) {
-    Loads visitor(buffer);
+    FindLoad visitor(buffer);
     e.accept(&visitor);
     return visitor.found;
 }
 
-// Does a loop write to one place in several of its iterations, and what stands there into account?
-class Carried : public IRVisitor {
+// Analyses the stores of a loop.
+class LoopAnalysis : public IRVisitor {
 public:
-    explicit Carried(const For *loop) {
-        by_loop_.push(loop->name);
+    explicit LoopAnalysis(const For *loop) {
+        depending_.push(loop->name);
         loop->body.accept(this);
     }
-    bool same_place = false, accumulates = false;
-    // a loop inside gets its extent from this one: there is nothing for an iteration too many to do
-    bool guarded = false;
+    bool repeats_store = false;  // several iterations store to the same element
+    bool accumulates = false;    // and that store reads the old value
+    // The extent of an inner loop depends on this one, so that an extra iteration does nothing.
+    bool bounds_inner_loop = false;
 
 private:
     using IRVisitor::visit;
-    bool differs(const Expr &e) const { return expr_uses_vars(e, by_loop_); }
+    bool depends(const Expr &e) const { return expr_uses_vars(e, depending_); }
     void visit(const LetStmt *op) override {
-        if (differs(op->value)) by_loop_.push(op->name);
+        if (depends(op->value)) depending_.push(op->name);
         IRVisitor::visit(op);
     }
     void visit(const Let *op) override {
-        if (differs(op->value)) by_loop_.push(op->name);
+        if (depends(op->value)) depending_.push(op->name);
         IRVisitor::visit(op);
     }
     void visit(const For *op) override {
-        guarded |= differs(op->extent);
-        if (differs(op->min)) by_loop_.push(op->name);
+        bounds_inner_loop |= depends(op->extent);
+        if (depends(op->min)) depending_.push(op->name);
         IRVisitor::visit(op);
     }
     void visit(const Allocate *op) override {
-        own_.insert(op->name);
+        allocated_.insert(op->name);
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
-        if (!own_.count(op->name) && !differs(op->index)) {
-            same_place = true;
+        if (!allocated_.count(op->name) && !depends(op->index)) {
+            repeats_store = true;
             accumulates |= loads(op->value, op->name);
         }
         IRVisitor::visit(op);
     }
 
-    Scope<> by_loop_;
-    std::set<std::string> own_;
+    Scope<> depending_;                // variables that depend on the loop
+    std::set<std::string> allocated_;  // buffers within the loop
 };
 
-// What a place needs to know of the rest of the kernel.
-class Survey : public IRVisitor {
+// Collects what the faults at one location need from the rest of the kernel.
+class KernelSummary : public IRVisitor {
 public:
-    // of a buffer: the names they are bound to, by dimension
+    // The names of a buffer's strides, by dimension.
     std::map<std::string, std::vector<std::string>> strides;
-    // buffers with an update that reads what it overwrites
+    // The buffers with an update that reads the element it overwrites.
     std::set<std::string> accumulators;
-    std::map<Type, std::map<std::string, Parameter>> inputs_of_type;  // that are read
+    // The inputs that are loaded, by type and name.
+    std::map<Type, std::map<std::string, Parameter>> inputs_of_type;
 
 private:
     using IRVisitor::visit;
@@ -170,28 +172,30 @@ private:
     }
 };
 
-// An update's value as if the buffer held what changes nothing: a sum's 0, or the other side of a
-// max.
-class Forgetful : public IRMutator {
+// Rewrites an update as if the buffer held the identity: 0 in a sum, the other operand in a
+// maximum.
+class IgnoreOldValue : public IRMutator {
 public:
-    explicit Forgetful(const std::string &buffer) : buffer_(buffer) {}
+    explicit IgnoreOldValue(const std::string &buffer) : buffer_(buffer) {}
 
 private:
     using IRMutator::visit;
-    bool is_it(const Expr &e) const {
+    bool is_old_value(const Expr &e) const {
         const Load *l = e.as<Load>();
         return l && l->name == buffer_;
     }
-    template<class Op> Expr other_side(const Op *op) {
-        return is_it(op->a) ? op->b : is_it(op->b) ? op->a : IRMutator::visit(op);
+    template<class Op> Expr other_operand(const Op *op) {
+        return is_old_value(op->a) ? op->b : is_old_value(op->b) ? op->a : IRMutator::visit(op);
     }
-    Expr visit(const Max *op) override { return other_side(op); }
-    Expr visit(const Min *op) override { return other_side(op); }
-    Expr visit(const Load *op) override { return is_it(op) ? make_zero(op->type) : Expr(op); }
+    Expr visit(const Max *op) override { return other_operand(op); }
+    Expr visit(const Min *op) override { return other_operand(op); }
+    Expr visit(const Load *op) override {
+        return is_old_value(op) ? make_zero(op->type) : Expr(op);
+    }
     const std::string &buffer_;
 };
 
-// int32 are indices, and uint32 are the reals of exact mode
+// Returns true for reals, which are uint32 in exact mode; int32 is the type of indices.
 bool is_value(Type t) {
     return t.is_float() || (t.is_uint() && t.bits() >= 32);
 }
@@ -199,12 +203,12 @@ bool is_value(Type t) {
 Expr abort_call() {
     return Call::make(Int(32), "abort", {}, Call::Extern);
 }
-Stmt aborts_before(const Stmt &s) {
+Stmt abort_before(const Stmt &s) {
     return Block::make(Evaluate::make(abort_call()), s);
 }
 
-// The value, or the end of the process where `condition` holds in any lane.
-Expr aborts_if(const Expr &condition, const Expr &value) {
+// Returns an expression that aborts if `condition` is true in any lane, and otherwise is `value`.
+Expr abort_if(const Expr &condition, const Expr &value) {
     const Expr any = condition.type().is_scalar()
                          ? condition
                          : VectorReduce::make(VectorReduce::Or, condition, 1);
@@ -214,7 +218,7 @@ Expr aborts_if(const Expr &condition, const Expr &value) {
     return Call::make(value.type(), Call::if_then_else, {any, aborts, value}, Call::PureIntrinsic);
 }
 
-// Do they differ in any bit?
+// Returns a condition that is true if the bits of `a` and `b` differ.
 Expr differ(const Expr &a, const Expr &b) {
     const Type t = a.type();
     if (!t.is_float()) return a != b;
@@ -226,50 +230,52 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
-// The lowered kernel with one fault; with none, when only listing which there could be. Nothing
-// outside the stages is touched: what stands there unpacks arguments and checks them.
-class Planter : public IRMutator {
+// Plants one fault into a lowered kernel or, without a fault, lists those that could be planted.
+// Code outside the stages, which unpacks and checks the arguments, is not changed.
+class FaultPlanter : public IRMutator {
 public:
-    explicit Planter(const std::string &wanted)
-        : probes_(wanted.starts_with(reach_mark)),
-          wanted_(probes_ ? wanted.substr(reach_mark.size()) : wanted) {}
+    // `fault` is one of faults_of(), a probe_of() one, or "" to list all.
+    explicit FaultPlanter(const std::string &fault)
+        : is_probe_(fault.starts_with(probe_prefix)),
+          fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault) {}
     std::vector<std::string> found;
 
     using IRMutator::mutate;
     Stmt mutate(const Stmt &s) override {
-        if (inside_) return IRMutator::mutate(s);
-        inside_ = true;
+        if (in_kernel_) return IRMutator::mutate(s);
+        in_kernel_ = true;
         planted_ = false;
-        seen_.clear();
-        s.accept(&survey_);
+        count_.clear();
+        s.accept(&summary_);
         const Stmt result = IRMutator::mutate(s);
-        inside_ = false;
-        if (!wanted_.empty() && !planted_)
-            throw CompileError("no place for the fault '" + wanted_ + "'");
+        in_kernel_ = false;
+        if (!fault_.empty() && !planted_)
+            throw CompileError("no place for the fault '" + fault_ + "'");
         return result;
     }
 
 private:
     using IRMutator::visit;
 
-    bool here(const std::string &kind, const std::string &place) {
+    // Returns true if the fault to plant is of this kind and at this location.
+    bool plants(const std::string &kind, const std::string &location) {
         if (stages_.empty()) return false;
-        std::string text = kind + ": " + place;
-        if (const int n = ++seen_[text]; n > 1) text += " #" + std::to_string(n);
-        if (wanted_.empty()) found.push_back(text);
-        if (text != wanted_) return false;
+        std::string text = kind + ": " + location;
+        if (const int n = ++count_[text]; n > 1) text += " #" + std::to_string(n);
+        if (fault_.empty()) found.push_back(text);
+        if (text != fault_) return false;
         return planted_ = true;
     }
-    // The wrong value; where the place is only to be reached the right one, until they differ.
+    // Returns the faulty value or, for a probe, the right one, with an abort if they differ.
     Expr wrong(const Expr &right, const Expr &faulty) const {
-        return probes_ ? aborts_if(differ(right, faulty), right) : faulty;
+        return is_probe_ ? abort_if(differ(right, faulty), right) : faulty;
     }
-    // What can't be computed beside the right value: a load from another place.
+    // Returns a faulty load or, for a probe, an abort: the faulty element may not be accessible.
     Expr wrong_load(const Expr &right, const Expr &faulty) const {
-        return probes_ ? aborts_if(const_true(right.type().lanes()), right) : faulty;
+        return is_probe_ ? abort_if(const_true(right.type().lanes()), right) : faulty;
     }
-    // x.min.0: every tensor begins at 0, and what it is multiplied by doesn't count
-    static bool is_least(const Expr &e) {
+    // Returns true for x.min.0 and the like, which are 0: a fault in their factors has no effect.
+    static bool is_tensor_min(const Expr &e) {
         const Variable *v = e.as<Variable>();
         return v && v->name.find(".min.") != std::string::npos;
     }
@@ -283,158 +289,161 @@ private:
         return s;
     }
     Stmt visit(const AssertStmt *op) override { return op; }
-    Stmt visit(const Allocate *op) override {  // its extents are Halide's
+    // The extents of an allocation are computed by Halide, and are not changed.
+    Stmt visit(const Allocate *op) override {
         return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition,
                               mutate(op->body), op->new_expr, op->free_function, op->padding);
     }
 
-    // Clamps of loop bounds are Halide's own: most of them only say how the work is cut, and what
-    // one loop leaves the next one does.
-    Expr bound(const Expr &e) {
+    // Rewrites a loop bound. Its clamps are Halide's: most only divide the work among loops, and
+    // what one loop omits another one does.
+    Expr mutate_bound(const Expr &e) {
         const bool before = std::exchange(in_bound_, true);
         const Expr result = mutate(e);
         in_bound_ = before;
         return result;
     }
     Stmt visit(const LetStmt *op) override {
-        // by Halide, of what it needs of a stage
-        const bool inferred = op->name.ends_with("_realized");
-        const Expr value = inferred ? op->value : bound(op->value);
+        // Halide's bounds inference computes these values.
+        const bool is_inferred = op->name.ends_with("_realized");
+        const Expr value = is_inferred ? op->value : mutate_bound(op->value);
         lets_.emplace_back(op->name, op->value);
         const Stmt body = mutate(op->body);
         lets_.pop_back();
         return LetStmt::make(op->name, value, body);
     }
-    // Without the names that are bound around it.
-    Expr written_out(Expr e) const {
+    // Returns `e` with the values of the lets around it.
+    Expr substitute_lets(Expr e) const {
         for (size_t k = lets_.size(); k-- > 0;) {
             if (expr_uses_var(e, lets_[k].first))
                 e = substitute(lets_[k].first, lets_[k].second, e);
         }
         return e;
     }
-    // Where funcs share a loop (compute_with) there is code for the end of the longer ones: all
-    // that share one here are of one length.
-    static bool shares_a_loop(const Expr &condition) {
+    // Returns true for the guard in a loop that several Funcs share (compute_with). Its else case
+    // is for Funcs of different extents, and in this project they have equal extents.
+    static bool is_fused_loop_guard(const Expr &condition) {
         const LT *within = condition.as<LT>();
         const Variable *loop = within ? within->a.as<Variable>() : nullptr;
         return loop && loop->name.find(".fused.") != std::string::npos;
     }
-    Stmt visit(const For *op) override {
-        const Carried carried(op);
-        const std::string loop = "loop " + stem(op->name);
-        // What a guarded split leaves: less than one step, for which Halide repeats all that the
-        // loop before it does.
-        const bool remainder = op->name.ends_with(".rebased");
-        if (remainder && can_prove(written_out(op->extent) <= 0)) return op;
-        const Expr right_min = bound(op->min);
-        const Expr right_extent = bound(op->extent);
-        Expr min = right_min;
-        Expr extent = right_extent;
-        ForType type = op->for_type;
-        bool less = false, more = false;
-        if (carried.accumulates) {
-            if (here("reduction-bounds", loop + " ends early")) {
-                less = true;
-                extent = extent - 1;
-            }
-            if (!remainder && here("reduction-bounds", loop + " ends late")) {
-                more = true;
-                extent = extent + 1;
-            }
-            if (here("reduction-bounds", loop + " begins late")) {
-                less = true;
-                min = min + 1;
-                extent = extent - 1;
-            }
-            if (here("reduction-bounds", loop + " begins early")) {
-                more = true;
-                min = min - 1;
-                extent = extent + 1;
-            }
-        } else {
-            if (here("dropped-tail", loop)) {
-                less = true;
-                extent = extent - 1;
-            }
-            if (here("late-start", loop)) {
-                less = true;
-                min = min + 1;
-                extent = extent - 1;
-            }
-            if (!remainder && !carried.guarded && here("extra-iteration", loop)) {
-                more = true;
-                extent = extent + 1;
-            }
+    struct LoopBounds {
+        Expr min, extent;
+        bool is_shorter = false, is_longer = false;  // than without the fault
+
+        void end_early() {
+            extent = extent - 1;
+            is_shorter = true;
         }
-        const bool races = carried.same_place && type == ForType::Serial &&
-                           here("racy-parallel", loop);
-        if (races) type = ForType::Parallel;
-        const bool before = std::exchange(in_remainder_, remainder);
-        const Stmt body = mutate(op->body);
-        in_remainder_ = before;
-        if (probes_ && (less || more || races))
-            return probe(op, right_min, right_extent, body, more, races);
-        return For::make(op->name, min, extent, type, op->partition_policy, op->device_api, body);
+        void end_late() {
+            extent = extent + 1;
+            is_longer = true;
+        }
+        void begin_late() {
+            min = min + 1;
+            end_early();
+        }
+        void begin_early() {
+            min = min - 1;
+            end_late();
+        }
+    };
+    // A remainder is the loop that a guarded split leaves. It has less than one step of the split,
+    // but Halide repeats all code of the loop before it.
+    void plant_in_bounds(LoopBounds &bounds, const LoopAnalysis &analysis, const std::string &loop,
+                         bool is_remainder) {
+        if (analysis.accumulates) {
+            if (plants("reduction-bounds", loop + " ends early")) bounds.end_early();
+            if (!is_remainder && plants("reduction-bounds", loop + " ends late")) bounds.end_late();
+            if (plants("reduction-bounds", loop + " begins late")) bounds.begin_late();
+            if (plants("reduction-bounds", loop + " begins early")) bounds.begin_early();
+        } else {
+            if (plants("dropped-tail", loop)) bounds.end_early();
+            if (plants("late-start", loop)) bounds.begin_late();
+            if (!is_remainder && !analysis.bounds_inner_loop && plants("extra-iteration", loop))
+                bounds.end_late();
+        }
     }
-    // The right loop, which aborts where a wrong number of iterations or their order could show.
-    static Stmt probe(const For *op, const Expr &min, const Expr &extent, const Stmt &body,
-                      bool more, bool races) {
-        const Stmt end = Evaluate::make(abort_call());
-        const Stmt aborts = more ? end : IfThenElse::make(extent > (races ? 1 : 0), end);
-        return Block::make(aborts, For::make(op->name, min, extent, op->for_type,
-                                             op->partition_policy, op->device_api, body));
+    Stmt visit(const For *op) override {
+        const LoopAnalysis analysis(op);
+        const std::string loop = "loop " + stem(op->name);
+        const bool is_remainder = op->name.ends_with(".rebased");
+        if (is_remainder && can_prove(substitute_lets(op->extent) <= 0)) return op;
+        const LoopBounds right{mutate_bound(op->min), mutate_bound(op->extent)};
+        LoopBounds bounds = right;
+        plant_in_bounds(bounds, analysis, loop, is_remainder);
+        const bool races = analysis.repeats_store && op->for_type == ForType::Serial &&
+                           plants("racy-parallel", loop);
+        const bool outer = std::exchange(in_remainder_, is_remainder);
+        const Stmt body = mutate(op->body);
+        in_remainder_ = outer;
+        if (is_probe_ && (bounds.is_shorter || bounds.is_longer || races))
+            return probe(op, right, body, bounds.is_longer, races);
+        return For::make(op->name, bounds.min, bounds.extent,
+                         races ? ForType::Parallel : op->for_type, op->partition_policy,
+                         op->device_api, body);
+    }
+    // Returns the right loop, after an abort if a wrong number or order of iterations would have an
+    // effect: always for an extra iteration, else if there is an iteration, or more than one.
+    static Stmt probe(const For *op, const LoopBounds &right, const Stmt &body, bool is_longer,
+                      bool races) {
+        const Stmt abort = Evaluate::make(abort_call());
+        const Stmt first = is_longer ? abort
+                                     : IfThenElse::make(right.extent > (races ? 1 : 0), abort);
+        return Block::make(first, For::make(op->name, right.min, right.extent, op->for_type,
+                                            op->partition_policy, op->device_api, body));
     }
     Stmt visit(const IfThenElse *op) override {
-        // which is right for all: a condition that fails too often is only slow
+        // An else case is right for all elements, so a condition that is false too often has no
+        // effect on the result. Only the other direction is a fault.
         if (op->else_case.defined()) {
-            if (shares_a_loop(op->condition))
+            if (is_fused_loop_guard(op->condition))
                 return IfThenElse::make(op->condition, mutate(op->then_case), op->else_case);
-            if (!in_remainder_ && here("lost-guard", "special case in " + stage())) {
-                if (!probes_) return mutate(op->then_case);
+            if (!in_remainder_ && plants("lost-guard", "special case in " + stage())) {
+                if (!is_probe_) return mutate(op->then_case);
                 return IfThenElse::make(op->condition, mutate(op->then_case),
-                                        aborts_before(op->else_case));
+                                        abort_before(op->else_case));
             }
-            // no step of a remainder is a whole one
+            // A step of a remainder is never complete, so its special case is never taken.
             const Stmt special = in_remainder_ ? op->then_case : mutate(op->then_case);
             return IfThenElse::make(op->condition, special, mutate(op->else_case));
         }
         const Stmt aborts = Evaluate::make(abort_call());
-        if (here("lost-guard", "guard in " + stage())) {
+        if (plants("lost-guard", "guard in " + stage())) {
             const Stmt guarded = mutate(op->then_case);
-            return probes_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
+            return is_probe_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
         }
-        if (here("dropped-tail", "guarded code in " + stage()))
-            return probes_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
+        if (plants("dropped-tail", "guarded code in " + stage()))
+            return is_probe_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
         return IRMutator::visit(op);
     }
 
     Stmt visit(const Store *op) override {
         const bool updates = loads(op->value, op->name);
-        const bool starts = !updates && survey_.accumulators.count(op->name);
+        const bool starts = !updates && summary_.accumulators.count(op->name);
         const std::string to = "store to " + stem(op->name);
         Expr value = starts && is_const(op->value) ? op->value : mutate(op->value);
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
-        if (starts && here("missing-init", to))
-            return probes_ ? aborts_before(op) : Evaluate::make(0);
-        if (starts && is_const(value) && here("wrong-start", to))
+        if (starts && plants("missing-init", to))
+            return is_probe_ ? abort_before(op) : Evaluate::make(0);
+        if (starts && is_const(value) && plants("wrong-start", to))
             value = wrong(value, other_constant(value));
-        if (!starts && !updates && here("missing-store", to))
-            return probes_ ? aborts_before(op) : Evaluate::make(0);
-        if (updates && here("overwrites", to))
-            value = wrong(value, Forgetful(op->name).mutate(value));
-        if (here("wrong-index", to)) {
-            if (probes_) return aborts_before(op);
+        if (!starts && !updates && plants("missing-store", to))
+            return is_probe_ ? abort_before(op) : Evaluate::make(0);
+        if (updates && plants("overwrites", to))
+            value = wrong(value, IgnoreOldValue(op->name).mutate(value));
+        if (plants("wrong-index", to)) {
+            if (is_probe_) return abort_before(op);
             index = index + make_one(index.type());
             alignment = ModulusRemainder();
         }
-        if (!is_const_one(mask) && here("lost-mask", to))
+        if (!is_const_one(mask) && plants("lost-mask", to))
             mask = wrong(mask, const_true(mask.type().lanes()));
         const Type bits = UInt(32, value.type().lanes());
         if (value.type().element_of() == Float(32) && !is_const(value) &&
-            here("lost-precision", to)) {
+            plants("lost-precision", to)) {
             value = wrong(value,
                           reinterpret(value.type(), reinterpret(bits, value) &
                                                         make_const(bits, uint64_t(0xffffe000))));
@@ -448,16 +457,16 @@ private:
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         const Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask,
                                       alignment);
-        if (here("wrong-index", from)) {
+        if (plants("wrong-index", from)) {
             index = index + make_one(index.type());
             return wrong_load(right, Load::make(op->type, op->name, index, op->image, op->param,
                                                 mask, ModulusRemainder()));
         }
         if (op->param.defined()) {
-            const auto &all = survey_.inputs_of_type.at(op->type.element_of());
+            const auto &all = summary_.inputs_of_type.at(op->type.element_of());
             auto next = all.upper_bound(op->name);
             if (next == all.end()) next = all.begin();
-            if (all.size() > 1 && here("wrong-input", from)) {
+            if (all.size() > 1 && plants("wrong-input", from)) {
                 return wrong_load(right, Load::make(op->type, next->first, index, op->image,
                                                     next->second, mask, alignment));
             }
@@ -465,25 +474,26 @@ private:
         return right;
     }
     Expr visit(const Variable *op) override {
-        const auto of = survey_.strides.find(op->name.substr(0, op->name.find(".stride.")));
-        if (of == survey_.strides.end() || of->second.size() < 2) return op;
-        const auto at = std::find(of->second.begin(), of->second.end(), op->name);
-        if (at == of->second.end() || !here("swapped-stride", stem(op->name) + " in " + stage()))
+        const auto strides = summary_.strides.find(op->name.substr(0, op->name.find(".stride.")));
+        if (strides == summary_.strides.end() || strides->second.size() < 2) return op;
+        const auto at = std::find(strides->second.begin(), strides->second.end(), op->name);
+        if (at == strides->second.end() ||
+            !plants("swapped-stride", stem(op->name) + " in " + stage()))
             return op;
-        return wrong(op,
-                     Variable::make(op->type, at + 1 == of->second.end() ? of->second[0] : at[1]));
+        return wrong(
+            op,
+            Variable::make(op->type, at + 1 == strides->second.end() ? strides->second[0] : at[1]));
     }
 
     Expr visit(const LT *op) override {
-        return here("wrong-comparison", "< in " + stage()) ? wrong(op, LE::make(op->a, op->b))
-                                                           : IRMutator::visit(op);
+        return plants("wrong-comparison", "< in " + stage()) ? wrong(op, LE::make(op->a, op->b))
+                                                             : IRMutator::visit(op);
     }
     Expr visit(const LE *op) override {
-        return here("wrong-comparison", "<= in " + stage()) ? wrong(op, LT::make(op->a, op->b))
-                                                            : IRMutator::visit(op);
+        return plants("wrong-comparison", "<= in " + stage()) ? wrong(op, LT::make(op->a, op->b))
+                                                              : IRMutator::visit(op);
     }
-    // a < b || a == b is how a <= b of strict floats arrives here: as it is, <= for its < is no
-    // fault
+    // For strict floats, a <= b is lowered as a < b || a == b. Writing <= for that < is no fault.
     Expr visit(const Or *op) override {
         const Call *lt = op->a.as<Call>();
         const Call *eq = op->b.as<Call>();
@@ -492,17 +502,17 @@ private:
                            Halide::Internal::equal(lt->args[0], eq->args[0]) &&
                            Halide::Internal::equal(lt->args[1], eq->args[1]);
         if (!is_le) return IRMutator::visit(op);
-        if (here("wrong-comparison", "<= in " + stage())) return wrong(op, op->a);
+        if (plants("wrong-comparison", "<= in " + stage())) return wrong(op, op->a);
         const std::vector<Expr> sides = {mutate(lt->args[0]), mutate(lt->args[1])};
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type),
                         Call::make(eq->type, eq->name, sides, eq->call_type));
     }
     Expr visit(const Call *op) override {
-        if (op->is_intrinsic(Call::prefetch)) return op;  // of any address
+        if (op->is_intrinsic(Call::prefetch)) return op;  // any address is right
         const bool lt = op->is_intrinsic(Call::strict_lt);
         const bool le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) &&
-            here("wrong-comparison", std::string(lt ? "<" : "<=") + " in " + stage())) {
+            plants("wrong-comparison", std::string(lt ? "<" : "<=") + " in " + stage())) {
             return wrong(
                 op, Call::make(op->type,
                                Call::get_intrinsic_name(lt ? Call::strict_le : Call::strict_lt),
@@ -511,12 +521,12 @@ private:
         return IRMutator::visit(op);
     }
     Expr visit(const Select *op) override {
-        if (is_least(op->true_value) || is_least(op->false_value)) return op;
+        if (is_tensor_min(op->true_value) || is_tensor_min(op->false_value)) return op;
         Expr yes = op->true_value;
         Expr no = op->false_value;
         const auto select = [&] { return Select::make(op->condition, yes, no); };
         for (Expr *side : {&yes, &no}) {
-            if (!is_const(*side) || !here("wrong-pad", "constant in " + stage())) continue;
+            if (!is_const(*side) || !plants("wrong-pad", "constant in " + stage())) continue;
             *side = other_constant(*side);
             return wrong(op, select());
         }
@@ -524,61 +534,63 @@ private:
     }
     Expr visit(const Min *op) override {
         if (is_value(op->type)) {
-            return here("wrong-operator", "min in " + stage()) ? wrong(op, Max::make(op->a, op->b))
-                                                               : IRMutator::visit(op);
+            return plants("wrong-operator", "min in " + stage())
+                       ? wrong(op, Max::make(op->a, op->b))
+                       : IRMutator::visit(op);
         }
-        return !in_bound_ && here("wrong-clamp", "min in " + stage())
+        return !in_bound_ && plants("wrong-clamp", "min in " + stage())
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
     Expr visit(const Max *op) override {
         if (is_value(op->type)) {
-            return here("wrong-operator", "max in " + stage()) ? wrong(op, Min::make(op->a, op->b))
-                                                               : IRMutator::visit(op);
+            return plants("wrong-operator", "max in " + stage())
+                       ? wrong(op, Min::make(op->a, op->b))
+                       : IRMutator::visit(op);
         }
-        return !in_bound_ && here("wrong-clamp", "max in " + stage())
+        return !in_bound_ && plants("wrong-clamp", "max in " + stage())
                    ? wrong(op, Max::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
     Expr visit(const Add *op) override {
-        return is_value(op->type) && here("wrong-operator", "+ in " + stage())
+        return is_value(op->type) && plants("wrong-operator", "+ in " + stage())
                    ? wrong(op, Sub::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const Mul *op) override {
-        if (is_least(op->a) || is_least(op->b)) return op;
-        return is_value(op->type) && here("wrong-operator", "* in " + stage())
+        if (is_tensor_min(op->a) || is_tensor_min(op->b)) return op;
+        return is_value(op->type) && plants("wrong-operator", "* in " + stage())
                    ? wrong(op, Add::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const Sub *op) override {
-        return is_value(op->type) && here("swapped-operands", "- in " + stage())
+        return is_value(op->type) && plants("swapped-operands", "- in " + stage())
                    ? wrong(op, Sub::make(op->b, op->a))
                    : IRMutator::visit(op);
     }
     Expr visit(const Div *op) override {
-        return is_value(op->type) && here("swapped-operands", "/ in " + stage())
+        return is_value(op->type) && plants("swapped-operands", "/ in " + stage())
                    ? wrong(op, Div::make(op->b, op->a))
                    : IRMutator::visit(op);
     }
     Expr visit(const FloatImm *op) override {
-        if (op->value == 0 || !here("wrong-constant", "constant in " + stage())) return op;
+        if (op->value == 0 || !plants("wrong-constant", "constant in " + stage())) return op;
         return wrong(op, FloatImm::make(op->type, -op->value));
     }
 
-    const bool probes_;
-    const std::string wanted_;
-    bool inside_ = false, planted_ = false, in_bound_ = false, in_remainder_ = false;
-    Survey survey_;
-    std::vector<std::string> stages_;  // being computed, the innermost last
+    const bool is_probe_;
+    const std::string fault_;
+    bool in_kernel_ = false, planted_ = false, in_bound_ = false, in_remainder_ = false;
+    KernelSummary summary_;
+    std::vector<std::string> stages_;  // the stages around the current statement
     std::vector<std::pair<std::string, Expr>> lets_;
-    std::map<std::string, int> seen_;
+    std::map<std::string, int> count_;
 };
 
 }  // namespace
 
 std::vector<std::string> faults_of(Kernel &k) {
-    auto *lister = new Planter("");
+    auto *lister = new FaultPlanter("");
     std::vector<std::string> found;
     k.pipeline.add_custom_lowering_pass(lister, [lister, &found] {
         found = lister->found;
@@ -595,7 +607,7 @@ std::vector<std::string> faults_of(Kernel &k) {
 }
 
 void plant(Halide::Pipeline &pipeline, const std::string &fault) {
-    pipeline.add_custom_lowering_pass(new Planter(fault));
+    pipeline.add_custom_lowering_pass(new FaultPlanter(fault));
 }
 
 }  // namespace halyard

@@ -1,5 +1,5 @@
-// Faults that authors make, planted into a kernel's lowered loops, one at a time: the share that
-// the checks find is what they are worth.
+// Mutation testing of kernels: faults as authors make them, planted into the lowered loops one at a
+// time. The share of faults that the checks find measures the checks (`halyard mutants`).
 #pragma once
 #include <string>
 #include <vector>
@@ -15,18 +15,20 @@ struct FaultKind {
 };
 const std::vector<FaultKind> &fault_kinds();
 
-// What could be planted into the kernel, which has no fault yet, each as "kind: place". Stages and
-// loops have the names that `halyard lower` shows, equal places are counted: "wrong-index: load of
-// x in e #2". Lowers the kernel, compiles nothing.
+// Returns the faults that can be planted into a kernel without one, each as "kind: location".
+// Stages and loops have the names that `halyard lower` prints. Equal locations are numbered:
+// "wrong-index: load of x in e #2". Lowers the kernel, without compiling it.
 std::vector<std::string> faults_of(Kernel &k);
+// Returns the part before the colon.
 std::string kind_of(const std::string &fault);
 
-// What aborts, instead of going wrong, where it comes to a place at which this fault would show: a
-// loop that runs, a comparison of equal numbers. To be planted like the fault itself.
-std::string reaches(const std::string &fault);
+// Returns a fault that is planted at the location of `fault` and aborts the process when execution
+// reaches a state in which `fault` would have an effect. For a wrong comparison, that is a
+// comparison of equal numbers. A fault whose probe never aborts is not reached by the checks.
+std::string probe_of(const std::string &fault);
 
-// Makes every compilation of the pipeline plant this fault. They throw Halide::CompileError where
-// it has no such place.
+// Makes every compilation of the pipeline plant a fault. A compilation throws Halide::CompileError
+// if the kernel does not have the fault's location.
 void plant(Halide::Pipeline &pipeline, const std::string &fault);
 
 }  // namespace halyard

@@ -1,5 +1,6 @@
 // Op: the base class of all operators. An op file defines one class per operator; everything else
-// (dispatch, primitives, checks, benchmarks, documentation) is derived from it.
+// (dispatch, primitives, checks, benchmarks, documentation) is derived from it. The example is a
+// complete op file:
 //
 //     #include "dsl/op.h"
 //
@@ -39,6 +40,10 @@
 //     }
 //
 //     }  // namespace halyard
+//
+// Record: the constructor fills the members of OpRecord (registry/op/op_record.h). The signature
+// gives the shapes and dtypes of all tensors (registry/op/signature.h). docs/writing_ops.md is the
+// guide.
 //
 // Index order: in an algorithm, () lists indices innermost first, as Halide does. In signatures,
 // samples and references, the extents and indices are outermost first, as callers see them. Op
@@ -98,7 +103,7 @@ public:
     // with Contract::products it also fills `p.abs_sum`.
     virtual void reference(Problem &p) const = 0;
 
-    // ---- Construction of kernels and chains. Op files use only the members after these.
+    // ---- Functions that build kernels and chains. Op files do not call them.
 
     using Extents = std::vector<Halide::Expr>;  // innermost first
 
@@ -125,7 +130,10 @@ public:
     // extent; x[*] has `any_rank` extents.
     std::vector<std::string> extents_of(const TensorSpec &t) const;
 
-    std::vector<Halide::Func> in, out;
+    // ---- The kernel that is being built. Algorithms and schedules may read this; `copies_bits` is
+    // set by the op's constructor.
+
+    std::vector<Halide::Func> in, out;  // in the order of the signature
     // The tensors from which inputs are loaded; empty for the inner ops of a chain.
     std::vector<Halide::ImageParam> memory;
     // The kernel arguments of `scalars`, by name.

@@ -133,7 +133,7 @@ void check_definitions(const Op &op, const Function &f, const std::vector<Direct
             throw Error(op.name, at_location(location_of(directives, f.name(), i, count), message));
         };
         if (i > 0 && f.outputs() > 1 && update_index_reads_self(f, int(i) - 1)) {
-            fail("an update of a Tuple reads the Tuple to find the place it writes, which would "
+            fail("the index that an update of a Tuple writes depends on the Tuple, which would "
                  "change between its components; give each component a Func of its own");
         }
         FindFloatConstant constant;

@@ -22,7 +22,7 @@ namespace halyard::examples {
 namespace fs = std::filesystem;
 namespace {
 
-// The first of the places that has both.
+// Returns the first folder that has both.
 struct Parts {
     fs::path train, test;
 };
@@ -39,7 +39,7 @@ Parts parts_of(const std::string &data, const std::vector<fs::path> &places, con
                             expected);
 }
 
-// Over all steps; a twentieth of them to warm up.
+// Returns a schedule over all steps, with a twentieth of them for warm-up.
 nn::LearningRate schedule(const Settings &s, const dataset::Dataset &train_set) {
     const int64_t steps = s.epochs * train_set.get_dataset_size();
     const int64_t warmup = std::max<int64_t>(1, steps / 20);
@@ -74,7 +74,7 @@ Experiment lenet5(const Settings &s) {
             {"accuracy", "loss"}};
 }
 
-// make: the network for a number of classes.
+// `make` returns the network for a number of classes.
 Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t)> &make) {
     const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
     resnet::ImageOptions options = {.image_size = s.size,

@@ -1,5 +1,4 @@
-// Networks to train, each with the data, loss, optimiser and metrics that go with it: what `halyard
-// train` knows, and one place for them all.
+// The networks of `halyard train`, each with its data, loss, optimiser and metrics.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,16 +13,16 @@
 namespace halyard::examples {
 
 struct Settings {
-    std::string data;  // a folder of what the network learns from
+    std::string data;  // the folder of the training data
     int64_t epochs = 1, batch_size = 32;
-    int64_t size = 0;  // of images the height and width, of texts the bytes of a piece
+    int64_t size = 0;  // height and width of images, or the length of a text in bytes
     double learning_rate = 0.01;
-    int num_parallel_workers = 0;  // threads that prepare images; 0: all
-    // of images to train on: random parts and mirror images
+    int num_parallel_workers = 0;  // the number of threads that prepare images; 0 means all
+    // Trains on random crops and mirror images.
     bool augment = false;
-    // of image files: leave out, with a warning, what is none; else it ends the training
+    // Skips damaged image files with a warning; otherwise they end the training.
     bool skip_damaged = false;
-    int64_t max_pixels = dataset::default_max_pixels;  // an image file of more is none
+    int64_t max_pixels = dataset::default_max_pixels;  // larger images count as damaged
 };
 
 struct Experiment {
@@ -36,12 +35,13 @@ struct Experiment {
 struct Recipe {
     std::string name;
     Settings defaults;
-    bool texts = false;  // what it learns from; else images
-    // Throws IoError and AttrError for a folder that isn't one, or hasn't what the network needs.
+    bool texts = false;  // if true the data are texts, otherwise images
+    // Throws IoError or AttrError if the folder does not exist or lacks what the network needs.
     std::function<Experiment(const Settings &)> prepare;
 };
 
 const std::vector<Recipe> &recipes();
-const Recipe &recipe(const std::string &name);  // throws AttrError naming all
+// Throws AttrError with all names for an unknown one.
+const Recipe &recipe(const std::string &name);
 
 }  // namespace halyard::examples

@@ -1,5 +1,5 @@
-// A learning rate that rises, then falls: from 0 to `rate` in the first steps, back to 0 along half
-// a cosine in the rest.
+// A learning rate that rises from 0 to `rate` in the first steps and falls to 0 along half a cosine
+// in the rest.
 #pragma once
 #include "nn/learning_rate.h"
 

@@ -67,18 +67,18 @@ struct Recurrent::Run {
         // The two biases are added once, except for a GRU. The inputs of all steps are multiplied
         // in one product. The recurrent weight is transposed once, which makes each step's product
         // faster.
-        const bool apart = kind == Kind::gru;
+        const bool separate_biases = kind == Kind::gru;
         const Tensor none = Tensor::zeros({gates() * hidden}, x.dtype());
         const Tensor w_hh = F::contiguous(F::transpose(w.w_hh, {1, 0}));
         const Tensor bias = !w.b_ih.defined() ? none
-                            : apart           ? w.b_ih.data()
+                            : separate_biases ? w.b_ih.data()
                                               : F::add(w.b_ih.data(), w.b_hh.data());
         const std::vector<Tensor> of_x = F::unstack(F::dense(x, w.w_ih, bias), 0);
         std::vector<Tensor> outputs(static_cast<size_t>(steps));
         for (int64_t k = 0; k < steps; k++) {
             const int64_t t = reverse ? steps - 1 - k : k;
             Tensor of_h = F::matmul(state[0], w_hh);
-            if (apart && w.b_hh.defined()) of_h = F::add(of_h, w.b_hh.data());
+            if (separate_biases && w.b_hh.defined()) of_h = F::add(of_h, w.b_hh.data());
             std::vector<Tensor> next = step(of_x[size_t(t)], of_h, state);
             Tensor output = next[0];
             if (seq_length.defined()) {
@@ -125,12 +125,10 @@ Recurrent::Recurrent(Kind kind, int64_t input_size, int64_t hidden_size, const R
     }
 }
 
-std::vector<Tensor> Recurrent::construct(Tensors in) const {
-    const std::string layer = cls_name();
-    const size_t states = kind_ == Kind::lstm ? 2 : 1;
-    if (in.empty() || in.size() > states + 2) {
+void Recurrent::check_inputs(const std::string &layer, Tensors in) const {
+    if (in.empty() || in.size() > states() + 2) {
         throw ShapeError(layer, "inputs are " + std::to_string(in.size()) +
-                                    " tensors, expected 1 to " + std::to_string(states + 2));
+                                    " tensors, expected 1 to " + std::to_string(states() + 2));
     }
     if (in[0].rank() != 3)
         throw ShapeError(layer, "x's rank is " + std::to_string(in[0].rank()) + ", expected 3");
@@ -138,32 +136,44 @@ std::vector<Tensor> Recurrent::construct(Tensors in) const {
         throw ShapeError(layer, "x's last extent is " + std::to_string(in[0].size(2)) +
                                     ", expected input_size " + std::to_string(input_size_));
     }
+}
+
+std::vector<std::vector<Tensor>> Recurrent::initial_states(const std::string &layer, Tensors in,
+                                                           int64_t n, DType dtype) const {
+    // The states are [layers * directions, n, hidden_size].
+    const Shape shape{int64_t(weights_.size()), n, hidden_size_};
+    std::vector<std::vector<Tensor>> first(states());
+    for (size_t i = 0; i < first.size(); i++) {
+        const bool given = in.size() > i + 1 && in[i + 1].defined();
+        if (given) expect_shape(layer, i ? "c0" : "h0", in[i + 1], shape);
+        first[i] = F::unstack(given ? as(in[i + 1], dtype) : Tensor::zeros(shape, dtype), 0);
+    }
+    return first;
+}
+
+std::vector<Tensor> Recurrent::construct(Tensors in) const {
+    const std::string layer = cls_name();
+    check_inputs(layer, in);
     const DType given = in[0].dtype();
     const DType dtype = bytes_of(given) == 2 ? DType::f32 : given;
     Tensor x = as(options_.batch_first ? F::transpose(in[0], {1, 0, 2}) : in[0], dtype);
     const Run run{kind_, x.size(0), x.size(1), hidden_size_,
-                  in.size() > states + 1 ? in[states + 1] : Tensor()};
+                  in.size() > states() + 1 ? in[states() + 1] : Tensor()};
     if (run.seq_length.defined()) expect_shape(layer, "seq_length", run.seq_length, {run.n});
     if (run.steps == 0) throw ShapeError(layer, "x has no steps, expected at least one");
 
-    // The states are [layers * directions, n, hidden_size].
-    std::vector<std::vector<Tensor>> first(states), last(states);
-    const Shape shape{int64_t(weights_.size()), run.n, hidden_size_};
-    for (size_t i = 0; i < states; i++) {
-        const bool has = in.size() > i + 1 && in[i + 1].defined();
-        if (has) expect_shape(layer, i ? "c0" : "h0", in[i + 1], shape);
-        first[i] = F::unstack(has ? as(in[i + 1], dtype) : Tensor::zeros(shape, dtype), 0);
-    }
+    const std::vector<std::vector<Tensor>> first = initial_states(layer, in, run.n, dtype);
+    std::vector<std::vector<Tensor>> last(states());
     const size_t directions = options_.bidirectional ? 2 : 1;
     for (size_t k = 0; k < weights_.size(); k += directions) {
         if (k && options_.dropout > 0 && training()) x = F::dropout(x, options_.dropout)[0];
         std::vector<Tensor> outputs;
         for (size_t d = 0; d < directions; d++) {
             std::vector<Tensor> state;
-            for (size_t i = 0; i < states; i++)
-                state.push_back(first[i][k + d]);
+            for (const std::vector<Tensor> &each : first)
+                state.push_back(each[k + d]);
             outputs.push_back(run(x, weights_[k + d], state, d == 1));
-            for (size_t i = 0; i < states; i++)
+            for (size_t i = 0; i < last.size(); i++)
                 last[i].push_back(state[i]);
         }
         x = directions == 2 ? F::concat(outputs, 2) : outputs[0];

@@ -81,6 +81,12 @@ private:
         Parameter w_ih, w_hh, b_ih, b_hh;
     };
     struct Run;
+    // Returns the number of states: 2 for an LSTM, else 1.
+    size_t states() const { return kind_ == Kind::lstm ? 2 : 1; }
+    void check_inputs(const std::string &layer, Tensors in) const;
+    // Returns the initial states, each as a list over layers and directions.
+    std::vector<std::vector<Tensor>> initial_states(const std::string &layer, Tensors in, int64_t n,
+                                                    DType dtype) const;
     Kind kind_;
     int64_t input_size_, hidden_size_;
     RecurrentOptions options_;

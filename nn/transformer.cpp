@@ -102,7 +102,36 @@ std::array<Tensor, 3> MultiheadAttention::projected(const Tensor &query, const T
             split_heads(y[2], num_heads_)};
 }
 
-std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
+// Query, key and value as [n,t,e]. Inputs that are one tensor stay one, which saves projections.
+std::array<Tensor, 3> MultiheadAttention::batched(Tensors in) const {
+    const auto one = [&](const Tensor &x) {
+        if (x.rank() == 2) return F::reshape(x, {1, x.size(0), x.size(1)});
+        return options_.batch_first ? x : swapped(x);
+    };
+    const Tensor query = one(in[0]);
+    const Tensor key = in[1].same_memory(in[0]) ? query : one(in[1]);
+    if (in[2].same_memory(in[1])) return {query, key, key};
+    return {query, key, in[2].same_memory(in[0]) ? query : one(in[2])};
+}
+
+Tensor MultiheadAttention::combined_mask(Tensors in, int64_t n, int64_t t, int64_t s,
+                                         DType dtype) const {
+    Tensor mask = in.size() > 4 && in[4].defined() ? additive(in[4], dtype) : Tensor();
+    if (mask.defined() && mask.rank() == 3) {
+        expect_shape("attn_mask", mask, {n * num_heads_, t, s});
+        mask = F::reshape(mask, {n, num_heads_, t, s});
+    } else if (mask.defined()) {
+        expect_shape("attn_mask", mask, {t, s});
+    }
+    if (in.size() <= 3 || !in[3].defined()) return mask;
+    const bool unbatched = in[0].rank() == 2 && in[3].rank() == 1;
+    const Tensor padding = unbatched ? F::reshape(in[3], {1, s}) : in[3];
+    expect_shape("key_padding_mask", padding, {n, s});
+    const Tensor hidden = F::reshape(additive(padding, dtype), {n, 1, 1, s});
+    return mask.defined() ? F::add(mask, hidden) : hidden;
+}
+
+void MultiheadAttention::check_inputs(Tensors in) const {
     if (in.size() < 3 || in.size() > 5) {
         throw ShapeError(op,
                          "inputs are " + std::to_string(in.size()) + " tensors, expected 3 to 5");
@@ -115,55 +144,36 @@ std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
                                      std::to_string(in[i].rank()) + ", expected 3, or 2 for all");
         }
     }
-    // Inputs become [n,t,e]. If query, key and value are one tensor they stay one, which saves two
-    // projections.
-    const auto batched = [&](const Tensor &x) {
-        return rank == 2              ? F::reshape(x, {1, x.size(0), x.size(1)})
-               : options_.batch_first ? x
-                                      : swapped(x);
-    };
-    const Tensor query = batched(in[0]);
-    const Tensor key = in[1].same_memory(in[0]) ? query : batched(in[1]);
-    const Tensor value = in[2].same_memory(in[1])   ? key
-                         : in[2].same_memory(in[0]) ? query
-                                                    : batched(in[2]);
-    if (query.size(2) != embed_dim_) {
-        throw ShapeError(op, "query's last extent is " + std::to_string(query.size(2)) +
+    if (in[0].size(rank - 1) != embed_dim_) {
+        throw ShapeError(op, "query's last extent is " + std::to_string(in[0].size(rank - 1)) +
                                  ", expected embed_dim " + std::to_string(embed_dim_));
     }
+}
+
+std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
+    check_inputs(in);
+    const auto [query, key, value] = batched(in);
     const int64_t n = query.size(0), t = query.size(1);
     const int64_t s = key.size(1);
     const auto [q, k, v] = projected(query, key, value);
-
-    Tensor mask = in.size() > 4 && in[4].defined() ? additive(in[4], q.dtype()) : Tensor();
-    if (mask.defined() && mask.rank() == 3) {
-        expect_shape("attn_mask", mask, {n * num_heads_, t, s});
-        mask = F::reshape(mask, {n, num_heads_, t, s});
-    } else if (mask.defined())
-        expect_shape("attn_mask", mask, {t, s});
-    if (in.size() > 3 && in[3].defined()) {
-        const Tensor padding = rank == 2 && in[3].rank() == 1 ? F::reshape(in[3], {1, s}) : in[3];
-        expect_shape("key_padding_mask", padding, {n, s});
-        const Tensor hidden = F::reshape(additive(padding, q.dtype()), {n, 1, 1, s});
-        mask = mask.defined() ? F::add(mask, hidden) : hidden;
-    }
+    const Tensor mask = combined_mask(in, n, t, s, q.dtype());
 
     Tensor y, weights;
-    if (options_.need_weights || (options_.dropout > 0 && training())) {
+    const bool drops = options_.dropout > 0 && training();
+    if (options_.need_weights || drops) {
         Tensor scores = F::matmul(F::mul(q, 1 / std::sqrt(double(q.size(3)))), k, false, true);
         if (mask.defined()) scores = F::add(scores, mask);
         weights = F::softmax(scores, -1);
-        y = F::matmul(options_.dropout > 0 && training() ? F::dropout(weights, options_.dropout)[0]
-                                                         : weights,
-                      v);
+        y = F::matmul(drops ? F::dropout(weights, options_.dropout)[0] : weights, v);
     } else {
         y = F::scaled_dot_product_attention(q, k, v, mask);
     }
+    const bool unbatched = in[0].rank() == 2;
     y = out_proj(joined_heads(y));
-    y = rank == 2 ? F::reshape(y, {t, embed_dim_}) : options_.batch_first ? y : swapped(y);
+    y = unbatched ? F::reshape(y, {t, embed_dim_}) : options_.batch_first ? y : swapped(y);
     if (!options_.need_weights) return {y};
     if (options_.average_attn_weights) weights = F::reduce_mean(weights, {1});
-    if (rank == 2)
+    if (unbatched)
         weights = F::reshape(weights, Ints(weights.shape().begin() + 1, weights.shape().end()));
     return {y, weights};
 }

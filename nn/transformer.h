@@ -39,8 +39,14 @@ public:
     Dense out_proj;
 
 private:
+    void check_inputs(Tensors in) const;
+    std::array<Tensor, 3> batched(Tensors in) const;
+    // Returns the projections, split into heads.
     std::array<Tensor, 3> projected(const Tensor &query, const Tensor &key,
                                     const Tensor &value) const;
+    // Returns the sum of attn_mask and key_padding_mask for scores [n,num_heads,t,s], or an
+    // undefined tensor.
+    Tensor combined_mask(Tensors in, int64_t n, int64_t t, int64_t s, DType dtype) const;
     int64_t embed_dim_, num_heads_;
     MultiheadAttentionOptions options_;
 };

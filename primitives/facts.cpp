@@ -1,6 +1,7 @@
 #include "primitives/facts.h"
 
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 
 namespace halyard {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "primitives/composites/composite.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"
+#include "primitives/running_composite.h"
 
 namespace halyard {
 namespace {
@@ -61,19 +63,6 @@ Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, At
 
 namespace {
 
-thread_local const OpRecord *composing = nullptr;
-
-class Composing {
-public:
-    explicit Composing(const OpRecord &op) : before_(std::exchange(composing, &op)) {}
-    ~Composing() { composing = before_; }
-    Composing(const Composing &) = delete;
-    Composing &operator=(const Composing &) = delete;
-
-private:
-    const OpRecord *before_;
-};
-
 [[noreturn]] void undefined_tensor(const std::string &op, const std::string &input) {
     throw ShapeError(op, input + " is an undefined tensor");
 }
@@ -91,7 +80,7 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
         const std::string &input = op.signature.inputs[k].name;
         if (!in[k].defined() && !is_optional(name, input)) undefined_tensor(name, input);
     }
-    const Composing scope(op.record);
+    const CompositeScope scope(op.record);
     try {
         return composition(in, attrs);
     } catch (const ShapeError &e) {
@@ -111,10 +100,6 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
 }
 
 }  // namespace
-
-const OpRecord *running_composite() {
-    return composing;
-}
 
 bool is_optional(const std::string &op, const std::string &input) {
     using Names = std::pair<std::string_view, std::string_view>;
@@ -168,54 +153,56 @@ void Primitive::run_in_place(std::span<const Tensor> in) const {
     }
 }
 
-std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) const {
+namespace {
+
+// Returns the dtype that the inputs of one type variable share: the promotion of the tensors'
+// dtypes. A number keeps it, except that a real number makes an integer dtype f32.
+DType shared_dtype(const RegisteredOp &op, std::span<const Argument> in,
+                   const std::string &variable) {
+    std::optional<DType> promoted;
+    bool has_integer = false, has_real = false;
+    for (size_t k = 0; k < in.size(); k++) {
+        if (op.signature.inputs[k].dtype != variable) continue;
+        if (in[k].tensor.defined()) {
+            const DType d = in[k].tensor.dtype();
+            promoted = promoted ? promote(*promoted, d) : d;
+        } else {
+            (in[k].is_integer ? has_integer : has_real) = true;
+        }
+    }
+    DType d = promoted.value_or(DType::boolean);
+    if (has_real && !is_float(d))
+        d = DType::f32;
+    else if (has_integer && d == DType::boolean)
+        d = DType::i32;
+    return variable == "T" ? nearest(op.record, d) : d;
+}
+
+Tensor as_tensor(const OpRecord &op, const Argument &a, DType d) {
+    return a.tensor.defined() ? cast_to(a.tensor, d) : number_as(op, a.number, d);
+}
+
+}  // namespace
+
+std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> arguments) const {
     const OpRecord &op = op_->record;
+    const std::span<const Argument> in(arguments.begin(), arguments.size());
     const std::vector<TensorSpec> &specs = op_->signature.inputs;
     if (in.size() != specs.size()) {
         throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " +
                                       std::to_string(in.size()));
     }
-
-    for (size_t k = 0; k < specs.size(); k++) {
-        const Argument &a = in.begin()[k];
-        if (!a.is_number && !a.tensor.defined()) undefined_tensor(op.name, specs[k].name);
-    }
-
-    // The dtype that inputs of one type variable share; most ops have only T.
-    auto common = [&](const std::string &variable) {
-        bool any = false, integers = true, number = false;
-        DType d = DType::boolean;
-        size_t k = 0;
-        for (const Argument &a : in) {
-            if (specs[k++].dtype != variable) continue;
-            if (a.tensor.defined()) {
-                d = any ? promote(d, a.tensor.dtype()) : a.tensor.dtype();
-                any = true;
-            } else {
-                number = true;
-                integers = integers && a.is_integer;
-            }
-        }
-        if (number && !is_float(d)) {
-            if (!integers)
-                d = DType::f32;
-            else if (d == DType::boolean)
-                d = DType::i32;
-        }
-        return variable == "T" ? nearest(op, d) : d;
-    };
+    for (size_t k = 0; k < in.size(); k++)
+        if (!in[k].is_number && !in[k].tensor.defined()) undefined_tensor(op.name, specs[k].name);
     std::vector<Tensor> tensors;
-    tensors.reserve(specs.size());
-    size_t k = 0;
-    for (const Argument &a : in) {
-        const TensorSpec &spec = specs[k++];
-        if (!is_type_variable(spec.dtype)) {
-            tensors.push_back(a.tensor.defined() ? a.tensor
-                                                 : number_as(op, a.number, dtype_of(spec.dtype)));
-            continue;
-        }
-        const DType d = common(spec.dtype);
-        tensors.push_back(a.tensor.defined() ? cast_to(a.tensor, d) : number_as(op, a.number, d));
+    tensors.reserve(in.size());
+    for (size_t k = 0; k < in.size(); k++) {
+        if (is_type_variable(specs[k].dtype))
+            tensors.push_back(as_tensor(op, in[k], shared_dtype(*op_, in, specs[k].dtype)));
+        else if (in[k].tensor.defined())
+            tensors.push_back(in[k].tensor);
+        else
+            tensors.push_back(number_as(op, in[k].number, dtype_of(specs[k].dtype)));
     }
     return run(tensors);
 }

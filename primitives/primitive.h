@@ -65,7 +65,5 @@ private:
 // primitives/composites/composite.cpp lists them by name.
 using Composition = std::vector<Tensor> (*)(std::span<const Tensor> in, const Attrs &attrs);
 Composition composition_of(const std::string &op);  // null when the op isn't composite
-// the innermost one that this thread is in; null outside of any
-const OpRecord *running_composite();
 
 }  // namespace halyard

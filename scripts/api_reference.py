@@ -19,8 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 # Page: title, and the headers on it.
 PAGES = {
-    "ops": ("Writing ops", ["dsl/op.h", "dsl/real.h", "dsl/problem.h", "dsl/backend.h", "dsl/chain.h",
-                            "dsl/ascend/schedule.h", "registry/op/op_record.h",
+    "ops": ("Writing ops", ["dsl/op.h", "dsl/dim_expr.h", "dsl/variant.h", "dsl/backend.h",
+                            "dsl/real.h", "dsl/problem.h", "registry/op/problem.h", "dsl/chain.h",
+                            "dsl/ascend/schedule.h", "primitives/composites/composite.h", "registry/op/op_record.h",
                             "registry/op/signature.h", "registry/op/expr.h",
                             "kernels/elementwise/elementwise.h", "kernels/rowwise/rows.h",
                             "kernels/reduction/reduction.h"]),
@@ -52,16 +53,14 @@ def comment_text(comments):
 
 
 def without_body(node):
-    """A declaration as one line: its text up to a body or an initialiser list."""
-    source = text(node)
-    for child in [node, *node.children]:
-        body = child.child_by_field_name("body")
-        if body is not None:
-            source = source[:body.start_byte - node.start_byte]
-            break
-        for part in child.children:
-            if part.type == "field_initializer_list":
-                source = source[:part.start_byte - node.start_byte]
+    """A declaration as one line: its text up to a body or the initialisers of a constructor."""
+    end = node.end_byte
+    for part in [node, *node.children]:
+        body = part.child_by_field_name("body")
+        cuts = [body] if body is not None else []
+        cuts += [child for child in part.children if child.type == "field_initializer_list"]
+        end = min([end, *(cut.start_byte for cut in cuts)])
+    source = node.text[:end - node.start_byte].decode(errors="replace")
     source = re.sub(r"//[^\n]*", "", source)
     return re.sub(r"\s+", " ", source).strip().rstrip("{;: ").strip()
 
@@ -155,7 +154,7 @@ def header_section(path):
         for comment, node in items_of(body.children, "public"):
             declared = type_of(node)
             declaration = without_body(declared if declared is not None and node.type != "template_declaration" else node)
-            if not declaration or declaration.startswith(("extern", "static_assert", "friend")):
+            if not declaration or declaration.startswith(("extern", "static_assert", "friend", "template<>")):
                 continue
             where = "" if space == "halyard" else f" ({space})"
             parts.append(f"```cpp\n{wrapped(declaration)}\n```{where and chr(10) + where.strip()}\n")

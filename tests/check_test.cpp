@@ -13,13 +13,13 @@ namespace {
 class EveryOp : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryOp, KeepsItsContract) {
-    check::say_progress_on_death();
+    check::print_progress_on_death();
     check::Options options;
     // set by the sanitizers' test presets
     options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;
     const check::Report r = check::check_op(GetParam(), options);
     for (auto &f : r.failures)
-        ADD_FAILURE() << f << "\n  again: halyard check " << GetParam();
+        ADD_FAILURE() << f << "\n  repeat: halyard check " << GetParam();
     for (auto &n : r.notes)
         std::printf("  skipped: %s\n", n.c_str());
     std::printf("  %d checks passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped);

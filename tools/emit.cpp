@@ -294,7 +294,8 @@ std::string kernel_rows(const std::vector<KernelEntry> &kernels, const SymbolOf 
 
 }  // namespace
 
-std::string records_source(const std::string &file, const std::vector<OpRecord> &ops,
+std::string records_source(const std::string &file, const std::string &family,
+                           const std::vector<OpRecord> &ops,
                            const std::vector<KernelEntry> &kernels,
                            const std::function<std::string(const KernelEntry &)> &symbol,
                            const std::string &generator) {
@@ -313,7 +314,7 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
     s += "    .ops = " + braced(ops, [](const OpRecord &r) { return "record_" + r.name + "()"; });
     s += ",\n    .kernels = ";
     s += kernels.empty() ? "{}" : "kernel_entries(rows, " + std::to_string(kernels.size()) + ")";
-    return s + ",\n};\n\n}  // namespace halyard\n";
+    return s + ",\n    .family = " + in_quotes(family) + ",\n};\n\n}  // namespace halyard\n";
 }
 
 std::string face_source(const std::vector<OpRecord> &ops) {

@@ -1,9 +1,8 @@
 // halyard_gen, linked with one op file: compiles its kernels, and writes what the run time needs to
 // know.
 //
-//   gen_<file> --out DIR --faces FACES --name FILE [--isas baseline,avx2,avx512] [--jobs N]
-//   [--on-demand]
-//              [--sanitize address|thread] [--no-gpu]
+//   gen_<file> --out DIR --faces FACES --name FILE [--family NAME] [--isas baseline,avx2,avx512]
+//              [--jobs N] [--on-demand] [--sanitize address|thread] [--no-gpu]
 //   DIR/<file>.kernels.a     one object per op, dtype, variant and ISA; none with --on-demand
 //   DIR/<file>.records.cpp   the ops' records and the kernel table (tools/emit.h)
 //   FACES/<file>.h           (without --faces in DIR) the primitives' classes and functions
@@ -61,7 +60,7 @@ bool widens(const Op &op, const std::string &dtypes) {
                std::any_of(op.sig.inputs.begin(), op.sig.inputs.end(),
                            [&](const TensorSpec &i) { return i.dtype == o.dtype; });
     };
-    return wide != dtypes && !op.moves &&
+    return wide != dtypes && !op.copies_bits &&
            std::find(op.dtypes.begin(), op.dtypes.end(), wide) != op.dtypes.end() &&
            std::all_of(op.sig.outputs.begin(), op.sig.outputs.end(), bound);
 }
@@ -246,7 +245,7 @@ void archive(const fs::path &to, const std::vector<fs::path> &objects) {
 }
 
 struct Asked {
-    std::string out, faces, file, sanitizer, kernel;
+    std::string out, faces, file, family, sanitizer, kernel;
     std::vector<std::string> isas = {"baseline", "avx2", "avx512"};
     int parallel = 2;
     bool no_gpu = false, on_demand = false;
@@ -256,6 +255,7 @@ void add_options(CLI::App &app, Asked &asked) {
     app.add_option("--out", asked.out)->required();
     app.add_option("--faces", asked.faces);
     CLI::Option *name = app.add_option("--name", asked.file);
+    app.add_option("--family", asked.family);
     app.add_option("--isas", asked.isas)->delimiter(',');
     app.add_option("--jobs", asked.parallel);
     CLI::Option *sanitize = app.add_option("--sanitize", asked.sanitizer);
@@ -338,7 +338,7 @@ int make_files(const OpTable &table, const Asked &asked) {
         records.push_back(*table.make(name));
     const std::string generator = asked.on_demand ? own_program().string() : "";
     write_if_new(folder / (asked.file + ".records.cpp"),
-                 records_source(asked.file, records, kernels, symbol_of, generator));
+                 records_source(asked.file, asked.family, records, kernels, symbol_of, generator));
     write_if_new(faces / (asked.file + ".h"), face_source(records));
     archive(folder / (asked.file + ".kernels.a"), objects);
     return 0;

@@ -12,8 +12,8 @@
 namespace halyard {
 namespace {
 
-// In a checkpoint, beside the position. With another number of steps the position is another place
-// in the data.
+// Stores the number of steps per epoch with the position and warns if it differs from the saved
+// one: the position then means other rows of the data.
 void note_steps(RunContext &c) {
     constexpr const char *key = "Model.steps_per_epoch";
     const auto saved = c.position.notes.find(key);
@@ -27,15 +27,15 @@ void note_steps(RunContext &c) {
     c.position.notes[key] = steps;
 }
 
-// The network's training flag is what it was when this goes.
-class Mode {
+// Sets a cell to training or evaluation and restores its flag at the end of the scope.
+class ScopedMode {
 public:
-    Mode(const nn::Cell &cell, bool training) : cell_(cell), before_(cell.training()) {
+    ScopedMode(const nn::Cell &cell, bool training) : cell_(cell), before_(cell.training()) {
         cell_.set_train(training);
     }
-    ~Mode() { cell_.set_train(before_); }
-    Mode(const Mode &) = delete;
-    Mode &operator=(const Mode &) = delete;
+    ~ScopedMode() { cell_.set_train(before_); }
+    ScopedMode(const ScopedMode &) = delete;
+    ScopedMode &operator=(const ScopedMode &) = delete;
 
 private:
     const nn::Cell &cell_;
@@ -49,7 +49,8 @@ void check_columns(const dataset::Dataset &d) {
     }
 }
 
-// Asks for a row, and says how long that took and how many were ready.
+// Takes the next row and stores the waiting time and the queue's depth in `c`. Returns false at the
+// end.
 bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
     const dataset::QueueStats before = rows.stats();
     c.queue_depth = before.depth;
@@ -65,11 +66,11 @@ bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
     return more;
 }
 
-// The rows of a training: pass by pass, an epoch each, or without end, where an epoch counts its
-// steps.
+// The rows of a training. An epoch is one pass over the dataset, or with `endless` a number of
+// steps of passes that follow each other.
 class Rows {
 public:
-    // `taken` rows were taken before, of passes of `size` (-1: of one without end).
+    // Skips the `taken` rows of an earlier training. A pass has `size` rows; -1 means endless.
     Rows(const dataset::Dataset &d, bool endless, int64_t size, int64_t taken)
         : dataset_(d), endless_(endless) {
         if (endless) open(size > 0 ? taken / size : 0, size > 0 ? taken % size : taken);
@@ -77,7 +78,7 @@ public:
     void begin_epoch(int64_t epoch, int64_t step) {
         if (!endless_) open(epoch - 1, step);
     }
-    // False: the epoch has no more.
+    // Sets the next row. Returns false at the end of the epoch.
     bool next(dataset::Row &row, RunContext &c) {
         if (next_row(*rows_, row, c)) return true;
         if (!endless_) return false;
@@ -97,38 +98,39 @@ private:
     std::optional<dataset::RowIterator> rows_;
 };
 
-// Those that keep what the others have done hear of an event after them.
-void tell(const Callbacks &callbacks, void (Callback::*event)(RunContext &), RunContext &c) {
+// Calls one function of all callbacks. Those with after_others() come last, because they save what
+// the others changed.
+void notify(const Callbacks &callbacks, void (Callback::*event)(RunContext &), RunContext &c) {
     for (const bool last : {false, true})
         for (const AnyCallback &callback : callbacks)
             if (callback->after_others() == last) (callback.operator->()->*event)(c);
 }
 
-void at_least(const char *what, int64_t least, int64_t value) {
-    if (value < least) {
+void check_min(const char *what, int64_t min, int64_t value) {
+    if (value < min) {
         throw AttrError("model", std::string(what) + " is " + std::to_string(value) +
-                                     ", expected at least " + std::to_string(least));
+                                     ", expected at least " + std::to_string(min));
     }
 }
 
-// The steps of the epoch that are left.
+// Runs the remaining steps of the epoch.
 void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &step,
                const Callbacks &callbacks, RunContext &c, bool sunk) {
-    if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
+    if (sunk) notify(callbacks, &Callback::on_train_step_begin, c);
     for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch && rows.next(row, c);) {
         c.step++;
         c.global_step++;
         c.learning_rate = c.optimizer->learning_rate();
-        if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
+        if (!sunk) notify(callbacks, &Callback::on_train_step_begin, c);
         c.net_outputs = step(row);
         const bool last = c.step == c.steps_per_epoch;
         c.position.epochs = last ? c.epoch : c.epoch - 1;
         c.position.steps = last ? 0 : c.step;
-        if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
+        if (!sunk) notify(callbacks, &Callback::on_train_step_end, c);
     }
     if (c.stop) return;
     if (c.step == 0) throw AttrError("model", "the dataset has no row");
-    // also where rows were left out for their errors
+    // The epoch is complete even if damaged rows were skipped.
     c.position.epochs = c.epoch;
     c.position.steps = 0;
 }
@@ -142,9 +144,9 @@ void check_eval_indexes(const ModelOptions &options) {
         throw AttrError("model", "eval_indexes are " + std::to_string(places.size()) +
                                      " places, expected 3: of loss, outputs and label");
     }
-    at_least("eval_indexes' place of the loss", -1, places[0]);
-    at_least("eval_indexes' place of the outputs", 0, places[1]);
-    at_least("eval_indexes' place of the label", 0, places[2]);
+    check_min("eval_indexes' place of the loss", -1, places[0]);
+    check_min("eval_indexes' place of the outputs", 0, places[1]);
+    check_min("eval_indexes' place of the label", 0, places[2]);
 }
 
 }  // namespace
@@ -184,7 +186,7 @@ void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks 
 
 void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset &valid,
                 const Callbacks &callbacks, const TrainOptions &options) {
-    at_least("valid_frequency", 1, options.valid_frequency);
+    check_min("valid_frequency", 1, options.valid_frequency);
     check_columns(valid);
     run(epochs, data, &valid, callbacks, options);
 }
@@ -192,12 +194,12 @@ void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
 void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid,
                 const Callbacks &callbacks, const TrainOptions &options) {
     if (!optimizer_) throw AttrError("model", "train() needs an optimiser");
-    at_least("epoch", 1, epochs);
+    check_min("epoch", 1, epochs);
     const bool sunk = options.dataset_sink_mode;
     const bool counted = sunk && options.sink_size != -1;
-    if (counted) at_least("sink_size, unless it is -1,", 1, options.sink_size);
-    at_least("initial_epoch", 0, options.initial_epoch);
-    at_least("initial_step", 0, options.initial_step);
+    if (counted) check_min("sink_size, unless it is -1,", 1, options.sink_size);
+    check_min("initial_epoch", 0, options.initial_epoch);
+    check_min("initial_step", 0, options.initial_step);
     if (loss_fn_) check_columns(data);
     const int64_t size = data.get_dataset_size();
     if (size == 0) throw AttrError("model", "the dataset has no row");
@@ -206,7 +208,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
             "model", "the dataset has no end, so an epoch needs dataset_sink_mode and a sink_size");
     }
 
-    const Mode mode(network_, true);
+    const ScopedMode mode(network_, true);
     RunContext c;
     c.network = network_;
     c.train_network = train_network_;
@@ -223,19 +225,19 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
         return loss_fn_ ? train_network_(row[0], row[1])
                         : train_network_(nn::Tensors(row.tensors()));
     };
-    tell(callbacks, &Callback::on_train_begin, c);
+    notify(callbacks, &Callback::on_train_begin, c);
     while (c.epoch < epochs && !c.stop) {
         c.epoch++;
         c.step = c.position.steps;
         c.eval_results.clear();
         rows.begin_epoch(c.epoch, c.step);
-        tell(callbacks, &Callback::on_train_epoch_begin, c);
+        notify(callbacks, &Callback::on_train_epoch_begin, c);
         run_epoch(rows, step, callbacks, c, sunk);
-        if (sunk) tell(callbacks, &Callback::on_train_step_end, c);
+        if (sunk) notify(callbacks, &Callback::on_train_step_end, c);
         if (valid && c.epoch % options.valid_frequency == 0) evaluate(*valid, callbacks, c, true);
-        tell(callbacks, &Callback::on_train_epoch_end, c);
+        notify(callbacks, &Callback::on_train_epoch_end, c);
     }
-    tell(callbacks, &Callback::on_train_end, c);
+    notify(callbacks, &Callback::on_train_end, c);
 }
 
 TrainOptions Model::resume(const std::string &checkpoint) {
@@ -283,8 +285,8 @@ Model::Evaluated Model::evaluate_row(const dataset::Row &row) const {
 
 void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, RunContext &c,
                      bool in_fit) const {
-    const Mode mode(network_, false);
-    const Mode eval_mode(eval_network_ ? eval_network_ : network_, false);
+    const ScopedMode mode(network_, false);
+    const ScopedMode eval_mode(eval_network_ ? eval_network_ : network_, false);
     for (auto &m : metrics_.all())
         m.metric->clear();
     Loss mean_loss;
@@ -292,11 +294,11 @@ void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, R
     c.mode = RunContext::Mode::eval;
     c.eval_step = 0;
     c.eval_steps = std::max<int64_t>(data.get_dataset_size(), 0);
-    tell(callbacks, &Callback::on_eval_begin, c);
+    notify(callbacks, &Callback::on_eval_begin, c);
     dataset::RowIterator rows = data.create_dict_iterator();
     for (dataset::Row row; next_row(rows, row, c);) {
         c.eval_step++;
-        tell(callbacks, &Callback::on_eval_step_begin, c);
+        notify(callbacks, &Callback::on_eval_step_begin, c);
         const auto [loss, outputs, label] = evaluate_row(row);
         for (auto &m : metrics_.all()) {
             m.metric->update(outputs, label);
@@ -304,18 +306,18 @@ void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, R
         }
         if (loss.defined()) mean_loss.update_loss(loss);
         has_loss |= loss.defined();
-        tell(callbacks, &Callback::on_eval_step_end, c);
+        notify(callbacks, &Callback::on_eval_step_end, c);
     }
     if (!c.eval_step) throw AttrError("model", "the dataset has no row");
     for (auto &m : metrics_.all())
         c.eval_results[m.name] = m.metric->eval();
     if (in_fit && has_loss) c.eval_results["eval_loss"] = mean_loss.eval();
-    tell(callbacks, &Callback::on_eval_end, c);
+    notify(callbacks, &Callback::on_eval_end, c);
     c.mode = RunContext::Mode::train;
 }
 
 Tensor Model::predict(const Tensor &data) const {
-    const Mode mode(network_, false);
+    const ScopedMode mode(network_, false);
     const StopTape stop;
     return network_(data);
 }

@@ -22,7 +22,8 @@ const char *type_name(DType t) {
     }
 }
 
-struct Arena {  // the one TBuf of a scope, in which the program's own addresses hold
+// The TBuf of a scope, in which buffers have the program's addresses.
+struct Arena {
     const char *name, *position;
 };
 Arena arena(Scope s) {
@@ -81,8 +82,8 @@ public:
         line("(void)haly_max, (void)haly_min;");
         line("AscendC::TPipe haly_pipe;");
         for (int s = 1; s < scope_count; s++) {
-            if (const int64_t bytes = used((Scope)s); bytes > 0) {
-                const Arena a = arena((Scope)s);
+            if (const int64_t bytes = used(static_cast<Scope>(s)); bytes > 0) {
+                const Arena a = arena(static_cast<Scope>(s));
                 line(std::string("AscendC::TBuf<AscendC::TPosition::") + a.position + "> " +
                      a.name + ";");
                 line(std::string("haly_pipe.InitBuffer(") + a.name + ", " + std::to_string(bytes) +
@@ -137,10 +138,12 @@ private:
 
     static std::string text(const Expr &e, int outer = 0) {
         static const std::map<ExprOp, std::pair<const char *, int>> signs = {
-            {ExprOp::logical_or, {" || ", 1}}, {ExprOp::logical_and, {" && ", 2}}, {ExprOp::eq, {" == ", 3}},
-            {ExprOp::ne, {" != ", 3}},     {ExprOp::lt, {" < ", 4}},    {ExprOp::le, {" <= ", 4}},
-            {ExprOp::add, {" + ", 5}},     {ExprOp::sub, {" - ", 5}},   {ExprOp::mul, {" * ", 6}},
-            {ExprOp::div, {" / ", 6}},     {ExprOp::mod, {" % ", 6}}};
+            {ExprOp::logical_or, {" || ", 1}}, {ExprOp::logical_and, {" && ", 2}},
+            {ExprOp::eq, {" == ", 3}},         {ExprOp::ne, {" != ", 3}},
+            {ExprOp::lt, {" < ", 4}},          {ExprOp::le, {" <= ", 4}},
+            {ExprOp::add, {" + ", 5}},         {ExprOp::sub, {" - ", 5}},
+            {ExprOp::mul, {" * ", 6}},         {ExprOp::div, {" / ", 6}},
+            {ExprOp::mod, {" % ", 6}}};
         if (e.op() == ExprOp::constant) {
             return e.value() < 0 && outer > 0 ? "(" + std::to_string(e.value()) + ")"
                                               : std::to_string(e.value());
@@ -243,7 +246,8 @@ private:
             all += (all.empty() ? "" : ", ") + a;
         line("AscendC::" + name + "(" + all + ");");
     }
-    // With a mask of bits the call stands in a block with the two words, the lower first.
+    // Emits f(mask). A mask of bits is an array of two words, the lower first, in a block around
+    // the call.
     template<class F> void masked(const Mask &m, const F &f) {
         if (!m.bits) return f(cast("uint64_t", m.count));
         line("{");

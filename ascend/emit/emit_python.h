@@ -1,23 +1,22 @@
-// What the emitted Python files have in common, TIK's and TBE's: names, types, and how a kernel is
-// registered.
+// The common parts of emitted Python files, TIK's and TBE's: names, types, and registrations.
 #pragma once
 #include "ascend/program/ir.h"
 
 namespace halyard::dv {
 
-std::string python_type(DType t);  // "float16"; a bool is an int8
-// without dots, and none that Python or the emitted code has taken
+std::string python_type(DType t);  // "float16"; "int8" for bool
+// Returns a valid identifier that neither Python nor the emitted code uses.
 std::string python_name(const std::string &name);
-std::string python_number(double v);  // a float's text, also of inf and nan
+std::string python_number(double v);  // the text of a float, including inf and nan
 
 struct PythonAttribute {      // a number given when the kernel is built
-    std::string name, value;  // value: where none is given
+    std::string name, value;  // value: the default
 };
-// MindSpore's TBERegOp file of a kernel haly_NAME, in which the tensors stand in their order;
-// workspaces aren't told.
+// Returns MindSpore's TBERegOp file of the kernel haly_NAME, with the tensors in their order and
+// without workspaces.
 std::string mindspore_registration(const std::string &name, const std::vector<GmTensor> &tensors,
                                    const std::vector<PythonAttribute> &attributes = {});
-// The same for other frameworks: the operator's .ini.
+// Returns the operator's .ini file for other frameworks.
 std::string framework_ini(const std::string &name, const std::vector<GmTensor> &tensors);
 
 }  // namespace halyard::dv

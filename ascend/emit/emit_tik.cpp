@@ -67,7 +67,8 @@ public:
     }
 
 private:
-    // Of a loop, a register or a number: Python has one scope for these and the tensors.
+    // Returns the name of a loop variable, register or number. Python has one scope for these and
+    // for tensors.
     std::string variable(const std::string &name) const {
         return program_.buffer(name) || program_.tensor(name) ? python_name(name) + "_i"
                                                               : python_name(name);
@@ -101,8 +102,7 @@ private:
             registers_.emplace_back(reg, t);
     }
 
-    // ---- expressions: min and max are instructions of the scalar unit, so they come first, in
-    // lines of their own
+    // ---- expressions. min and max are instructions of the scalar unit, in lines of their own.
     std::string expr(const Expr &e, int outer = 0) {
         static const std::map<ExprOp, std::pair<const char *, int>> signs = {
             {ExprOp::add, {" + ", 5}},  {ExprOp::sub, {" - ", 5}}, {ExprOp::mul, {" * ", 6}},
@@ -113,8 +113,8 @@ private:
         if (e.op() == ExprOp::logical_and || e.op() == ExprOp::logical_or) {
             const std::string a = expr(e.left());
             const std::string b = expr(e.right());
-            return std::string(e.op() == ExprOp::logical_and ? "tik.all(" : "tik.any(") + a + ", " + b +
-                   ")";
+            return std::string(e.op() == ExprOp::logical_and ? "tik.all(" : "tik.any(") + a + ", " +
+                   b + ")";
         }
         if (e.op() == ExprOp::min || e.op() == ExprOp::max) {
             const std::string a = expr(e.left());
@@ -130,7 +130,7 @@ private:
                                                " of a scalar register");
         }
         const auto &[sign, binds] = signs.at(e.op());
-        // Python chains comparisons
+        // Python chains comparisons, so their operands need parentheses.
         const std::string a = expr(e.left(), binds == 4 ? 5 : binds);
         const std::string b = expr(e.right(), binds + 1);
         return binds < outer ? "(" + a + sign + b + ")" : a + sign + b;
@@ -151,7 +151,7 @@ private:
         std::string s = python_name(home.tensor);
         if (home.dtype != r.dtype) s += ".reinterpret_cast_to(\"" + python_type(r.dtype) + "\")";
         Expr at = r.offset;
-        if (b && b->slots > 1 && !tensors_.turned(r.buffer))
+        if (b && b->slots > 1 && !tensors_.alternates(r.buffer))
             at = r.slot * (b->slot_bytes() / int64_t(bytes_of(r.dtype))) + at;
         at = at + home.bytes / int64_t(bytes_of(r.dtype));
         return at.constant() == 0 ? s : s + "[" + expr(at) + "]";
@@ -254,11 +254,11 @@ private:
              {mask(v.mask), ref(v.dst), ref(v.src), expr(v.repeat), expr(v.dst_rep),
               std::to_string(v.src_blk), expr(v.src_rep)});
     }
-    // TIK's vcmax writes each maximum beside its place. Without places it takes two maxima by
-    // blocks: those of the source's blocks, a repeat's in a block of its own, and then those of
-    // these blocks, which follow each other.
+    // TIK's vcmax writes pairs of a maximum and its index. Without indices there are two maxima by
+    // blocks: the first leaves the results of a repeat's blocks in one block, the second reduces
+    // these blocks.
     void values_only(const Instr &i, const VecReduce &v) {
-        // results: of a maximum by blocks, per repeat
+        // `results`: the results of a repeat of vcgmax.
         const int block = c0(v.src.dtype);
         const int results = 8;
         const auto repeat = v.repeat.constant();
@@ -269,7 +269,7 @@ private:
         }
         const std::string name = std::string("vcg") + name_of(v.op);
         const std::string work = "blocks" + std::to_string(temporaries_++);
-        // Of each of `blocks` blocks the elements that hold maxima.
+        // Returns the mask of the elements that have maxima, in `blocks` blocks.
         const auto held = [&](int64_t blocks) {
             uint64_t words[2] = {0, 0};
             for (int64_t b = 0; b < blocks; b++) {
@@ -386,7 +386,7 @@ private:
     void instr(const Instr &, const Barrier &) {}
 
     // ---- cube
-    // A fractal for each turn of a loop, where one call can't say it.
+    // Emits a loop over fractals that one call can't move.
     template<class F> void each(const Expr &count, const F &f) {
         const std::string name = "f" + std::to_string(temporaries_++);
         line("with t.for_range(0, " + expr(count) + ", name=\"" + name + "\") as " + name + ":");
@@ -407,8 +407,8 @@ private:
                  further(l.src, f * l.src_stride * fractal), 1, 1);
         });
     }
-    // load3dv1 takes 16 rows at a time, by the place of their first one's window and the first
-    // column's place in it.
+    // load3dv1 loads 16 rows at a time, given the position of the first row's window and the
+    // position of the first column in it.
     void instr(const Instr &i, const Load3d &l) {
         if (l.pad_value != 0) refuse(i, "load3dv1 fills the border with 0");
         const int64_t block = c0(l.src.dtype);

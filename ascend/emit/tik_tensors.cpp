@@ -5,7 +5,7 @@
 namespace halyard::dv {
 namespace {
 
-// Calls f for every node, in order; not in the loops inside, unless `loops`.
+// Calls f for every node in order; for those in inner loops only with `loops`.
 template<class F> void each(const Body &nodes, bool loops, const F &f) {
     for (const Node &n : nodes) {
         f(n);
@@ -43,14 +43,14 @@ TikTensors::TikTensors(const Program &p) : program_(p) {
     plan(program_.body);
 }
 
-bool TikTensors::turns(const For &f, const Buffer &b) const {
+bool TikTensors::is_ring_of(const For &f, const Buffer &b) const {
     bool all = b.slots > 1;
     slots_of(f.body, b.name,
              [&](const Expr &slot) { all = all && same(slot, Expr::var(f.var) % b.slots); });
     return all;
 }
 
-// A ring that one loop turns is declared in that loop: moves its Alloc there.
+// Moves the Alloc of each ring that the iterations of one loop alternate into that loop.
 void TikTensors::sink_rings(Body &nodes) {
     for (size_t n = 0; n < nodes.size(); n++) {
         if (For *f = std::get_if<For>(&nodes[n].is))
@@ -63,14 +63,14 @@ void TikTensors::sink_rings(Body &nodes) {
         if (!a || program_.buffer(a->buffer)->slots == 1) continue;
         const Buffer &b = *program_.buffer(a->buffer);
         Body *body = &nodes;
-        for (;;) {  // inwards, as long as one loop has all its uses
+        for (;;) {  // goes inwards as long as one loop has all its uses
             std::vector<Node *> users;
             for (Node &m : *body)
                 if (uses(m, b.name)) users.push_back(&m);
             For *loop = users.size() == 1 ? std::get_if<For>(&users[0]->is) : nullptr;
             if (!loop) break;
             body = &loop->body;
-            if (!turns(*loop, b)) continue;
+            if (!is_ring_of(*loop, b)) continue;
             body->insert(body->begin(), Node(Alloc{b.name}));
             nodes.erase(nodes.begin() + int64_t(n--));
             break;
@@ -78,14 +78,14 @@ void TikTensors::sink_rings(Body &nodes) {
     }
 }
 
-// The slots of the rings that a loop turns, if they agree and no loop inside has such rings.
+// Returns the number of slots of the loop's rings, if they agree and no inner loop has such rings.
 int TikTensors::threads(const For &f) const {
     int slots = 0;
     bool inner = false;
     each(f.body, false, [&](const Node &n) {
         if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
             const Buffer &b = *program_.buffer(a->buffer);
-            if (turns(f, b)) slots = slots == 0 || slots == b.slots ? b.slots : -1;
+            if (is_ring_of(f, b)) slots = slots == 0 || slots == b.slots ? b.slots : -1;
         }
     });
     each(f.body, true, [&](const Node &n) {
@@ -116,8 +116,8 @@ void TikTensors::plan(const Body &nodes) {
             const Alloc *a = std::get_if<Alloc>(&m.is);
             if (!a) return;
             const Buffer &b = *program_.buffer(a->buffer);
-            if (!turns(*f, b)) return others.push_back(&b);
-            turned_.insert(b.name);
+            if (!is_ring_of(*f, b)) return others.push_back(&b);
+            alternating_.insert(b.name);
             homes_[b.name] = {b.name, b.dtype, 0};
             declared_[b.name] = {b.name, b.scope, b.dtype, b.size};
         });
@@ -125,8 +125,8 @@ void TikTensors::plan(const Body &nodes) {
     }
 }
 
-// Tensors for these buffers: one for each run of overlapping addresses, called after the first
-// buffer of the list in it.
+// Returns tensors for these buffers: one for each run of overlapping addresses, with the name of
+// the first buffer of the list in it.
 std::vector<TikTensors::Tensor> TikTensors::share(const Buffers &buffers) {
     Buffers sorted = buffers;
     std::stable_sort(sorted.begin(), sorted.end(), [](const Buffer *a, const Buffer *b) {

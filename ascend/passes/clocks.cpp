@@ -41,7 +41,7 @@ bool in_order(Pipe pipe, bool earlier_writes, bool later_writes) {
 Races::Races(const Program &p, const std::vector<int64_t> &tensor_bytes)
     : program_(p), gm_(p.tensors.size()) {
     for (int s = 1; s < scope_count; s++)
-        chip_[s] = Pages(p.chip().bytes((Scope)s));
+        chip_[s] = Pages(p.chip().bytes(static_cast<Scope>(s)));
     std::map<std::string, std::pair<bool, bool>> used;
     uses(p.body, used);
     for (size_t t = 0; t < p.tensors.size(); t++)
@@ -81,8 +81,8 @@ void Races::touch(Granule &g, const Step &s, const Location &p, int64_t byte, bo
         return;
     }
     for (int q = 0; q < pipe_count; q++) {
-        if (g.reads[q] && !ordered((Pipe)q, g.reads[q], false))
-            conflict(s, p, byte, (Pipe)q, g.reads[q], false, true, log);
+        if (g.reads[q] && !ordered(static_cast<Pipe>(q), g.reads[q], false))
+            conflict(s, p, byte, static_cast<Pipe>(q), g.reads[q], false, true, log);
     }
     std::fill(std::begin(g.reads), std::end(g.reads), 0);
     g.write = epoch;

@@ -1,5 +1,5 @@
-// What a check found: an error (E-...) or a warning (W-...), with the instruction, its place, the
-// buffer and the sizes.
+// Issues: the errors (E-...) and warnings (W-...) that checks find. Their texts name the
+// instruction, its source, the buffer and the sizes.
 #pragma once
 #include <functional>
 #include <map>
@@ -41,11 +41,12 @@ struct Issue {
 };
 using Report = std::function<void(const std::string &id, const std::string &text)>;
 
-// Issues in the order they were found first, one per id and place: what happens in a loop is told
-// once and counted.
+// Issues in the order in which they were found first, one per id and instruction: an issue in a
+// loop is listed once and counted.
 class IssueLog {
 public:
-    // `text` is only asked for the first time.
+    // Adds an issue at an instruction, or another object of the program. text() is called the first
+    // time only.
     template<class F> void add(const std::string &id, const void *at, F &&text) {
         const auto [it, fresh] = seen_.try_emplace({at, id}, all_.size());
         if (fresh) {
@@ -65,6 +66,6 @@ private:
 
 bool has_errors(const std::vector<Issue> &issues);
 bool has(const std::vector<Issue> &issues, const std::string &id);
-std::string to_text(const std::vector<Issue> &issues);  // a line each
+std::string to_text(const std::vector<Issue> &issues);  // one line per issue
 
 }  // namespace halyard::dv

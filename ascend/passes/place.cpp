@@ -13,7 +13,7 @@ namespace halyard::dv {
 namespace {
 
 constexpr int64_t half_groups = 256;  // bytes from one half of ubuf's 16 bank groups to the other
-constexpr int64_t assumed_iterations = 8;  // of a loop whose extent isn't constant
+constexpr int64_t assumed_iterations = 8;  // for a loop whose extent isn't constant
 
 struct LiveRange {
     int64_t begin = 0, last_use = 0, end = 0;
@@ -144,7 +144,7 @@ int64_t align_of(const Program &p, const Buffer &b) {
 std::map<Scope, int64_t> first_fit(Program &p, const LiveRanges &lives,
                                    const std::map<std::string, bool> &shifted) {
     struct Placed {
-        int64_t begin, until;  // of its life
+        int64_t begin, until;  // the interval of its life
         int64_t address, end;
     };
     std::map<Scope, int64_t> top;
@@ -282,7 +282,7 @@ public:
 private:
     struct Placed {
         const Buffer *buffer;
-        int64_t begin, until;  // of its life
+        int64_t begin, until;  // the interval of its life
     };
     Program &program_;
     const LiveRanges &lives_;

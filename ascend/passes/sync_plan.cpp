@@ -306,8 +306,9 @@ private:
         for (size_t other = 0; other < pipe_count; other++) {
             for (const bool wrote : {true, false}) {
                 if (!wrote && !r.write) continue;
-                if ((Pipe)other == pipe && in_order(pipe, wrote, r.write)) continue;
-                const Record *found = latest_conflict(region[other][wrote], pipe, (Pipe)other, r);
+                if (static_cast<Pipe>(other) == pipe && in_order(pipe, wrote, r.write)) continue;
+                const Record *found = latest_conflict(region[other][wrote], pipe,
+                                                      static_cast<Pipe>(other), r);
                 if (!found || (latest.record && found->when <= latest.record->when)) continue;
                 latest = {found, &r};
             }

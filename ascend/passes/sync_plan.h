@@ -13,7 +13,7 @@ namespace halyard::dv {
 struct Position {
     const Body *body;
     int child;
-    int64_t iteration;  // of the loop whose body it is
+    int64_t iteration;  // the iteration of the loop around the body
 };
 using Path = std::vector<Position>;  // from the program's body inwards
 

@@ -40,7 +40,7 @@ private:
     Trace trace_;
     Moment now_;
     std::set<std::string> written_;
-    int max_slots_ = 1;  // of a buffer
+    int max_slots_ = 1;  // the largest number of slots of a buffer
     int undecided_ = 0;  // the number of undecided branches around
     std::function<int64_t(const std::string &)> lookup_;
     bool used_variable_ = false;
@@ -145,7 +145,7 @@ private:
         const Buffer *b = program_.buffer(ref.buffer);
         if (!b && !written_.count(ref.buffer)) return false;
         const int64_t slot = value(ref.slot);
-        const auto [op, fixed] = evaluated_op(i, b && !ref.slot.constant());
+        auto [op, fixed] = evaluated_op(i, b && !ref.slot.constant());
         if (b) {
             r.scope = b->scope;
             const bool known = slot >= 0 && slot < b->slots;
@@ -155,7 +155,7 @@ private:
             for (size_t t = 0; t < program_.tensors.size(); t++)
                 if (program_.tensors[t].name == ref.buffer) r.tensor = int(t);
         }
-        auto [first, end] = bytes_of_operand(op, k, ref.dtype);
+        auto [first, end] = bytes_of_operand(std::move(op), k, ref.dtype);
         if (first == end) return false;
         // The chip's memories are accessed by whole blocks, masked elements included.
         if (b) {
@@ -190,10 +190,10 @@ private:
     }
     // Returns the range of bytes that operand `k` of an instruction accesses, from the beginning of
     // its slot or tensor; an empty one if it accesses none.
-    std::pair<int64_t, int64_t> bytes_of_operand(const Instr::Op &op, int k, DType t) {
-        Step s;
-        s.op = op;
+    std::pair<int64_t, int64_t> bytes_of_operand(Instr::Op op, int k, DType t) {
         const Instr concrete{op, {}};
+        Step s;
+        s.op = std::move(op);
         const auto refs = operands(concrete);
         for (size_t o = 0; o < refs.size(); o++) {
             const Buffer *b = program_.buffer(refs[o].ref->buffer);

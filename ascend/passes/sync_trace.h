@@ -43,7 +43,7 @@ struct Trace {
     std::vector<SyncEvent> events;
     std::vector<Moment> moments;
     std::map<std::pair<const Body *, int>, int> children;  // their numbers
-    size_t numbers = 0;                                    // of accesses
+    size_t numbers = 0;                                    // the number of different accesses
     int undecided = 0;  // the largest number of nested branches whose conditions aren't known
 };
 

@@ -57,7 +57,7 @@ private:
             if (const For *f = std::get_if<For>(&n.is)) {
                 const auto begin = range_of(f->begin, ranges);
                 const auto end = range_of(f->end, ranges);
-                if (begin && end && end->max <= begin->min) continue;  // never runs
+                if (begin && end && end->max <= begin->min) continue;  // the loop never runs
                 known_.emplace_back(f->var, begin && end
                                                 ? std::optional(Range{begin->min, end->max - 1})
                                                 : std::nullopt);

@@ -137,7 +137,7 @@ void Builder::close() {
     Body &outer = body();
     const For *f = std::get_if<For>(&n.is);
     if (f && open_.empty() && program_.blocks.constant() != 1 && f->end.constant() == 1)
-        outer.insert(outer.end(), f->body.begin(), f->body.end());  // one turn per block
+        outer.insert(outer.end(), f->body.begin(), f->body.end());  // one iteration per block
     else
         outer.push_back(std::move(n));
 }

@@ -1,19 +1,24 @@
-// Programs written by hand, in TIK's names and units: the author moves data and issues
-// instructions, the builder places buffers and inserts flags. The unit of strides, gaps and bursts
-// is 32 B; a vector instruction's mask is a count of elements, or two 64-bit words.
+// Builder: writes a program by hand, in TIK's names and units. The author moves data and issues
+// instructions; build() gives buffers addresses and inserts flags. The unit of strides, gaps and
+// bursts is 32 B. A vector instruction's mask is a number of elements, or two 64-bit words.
 //
 //   dv::Builder b("add", "ascend910");
-//   auto x = b.input(DType::f16, 65536, "x"), y = b.input(DType::f16, 65536, "y"), z =
-//   b.output(DType::f16, 65536, "z"); b.for_range(0, 8, {.block_num = 8}, [&](dv::Expr blk) {
-//       b.for_range(0, 4, {.thread_num = 2}, [&](dv::Expr i) {                       // tensors
-//       declared inside have two slots
-//           auto ux = b.tensor(DType::f16, 2048, dv::Scope::ub, "ux");               // uy, uz ..
-//           b.data_move(ux, x[blk * 8192 + i * 2048], 1, 128, 0, 0);
+//   const dv::Tensor x = b.input(DType::f16, 65536, "x");
+//   const dv::Tensor y = b.input(DType::f16, 65536, "y");
+//   const dv::Tensor z = b.output(DType::f16, 65536, "z");
+//   b.for_range(0, 8, {.block_num = 8}, [&](dv::Expr block) {
+//       b.for_range(0, 4, {.thread_num = 2}, [&](dv::Expr i) {  // tensors have two slots
+//           const dv::Tensor ux = b.tensor(DType::f16, 2048, dv::Scope::ub, "ux");
+//           const dv::Tensor uy = b.tensor(DType::f16, 2048, dv::Scope::ub, "uy");
+//           const dv::Tensor uz = b.tensor(DType::f16, 2048, dv::Scope::ub, "uz");
+//           const dv::Expr at = block * 8192 + i * 2048;
+//           b.data_move(ux, x[at], 1, 128, 0, 0);
+//           b.data_move(uy, y[at], 1, 128, 0, 0);
 //           b.vec_add(128, uz, ux, uy, 16, {8, 8, 8});
-//           b.data_move(z[blk * 8192 + i * 2048], uz, 1, 128, 0, 0);
+//           b.data_move(z[at], uz, 1, 128, 0, 0);
 //       });
 //   });
-//   dv::Program p = b.build();
+//   const dv::Program p = b.build();
 #pragma once
 #include <source_location>
 
@@ -23,11 +28,12 @@ namespace halyard::dv {
 
 class Builder;
 
-// A tensor, or a place in one.
+// A tensor, or a position in one.
 class Tensor {
 public:
-    Tensor operator[](const Expr &element) const;  // `element` further on
-    // the same bytes as another type: TIK's reinterpret_cast_to
+    // Returns the position `element` elements further on.
+    Tensor operator[](const Expr &element) const;
+    // Returns the same bytes as another type (TIK's reinterpret_cast_to).
     Tensor as(DType t) const;
     const Ref &ref() const { return ref_; }
 
@@ -37,7 +43,7 @@ private:
     Ref ref_;
 };
 
-// A register. An integer one is an expression, too.
+// A register. An integer register may be used as an expression.
 class Scalar {
 public:
     Number number() const { return {name_, 0}; }
@@ -50,7 +56,7 @@ private:
     DType dtype_;
 };
 
-// What a vector instruction takes beside tensors: a number, or a register.
+// The scalar operand of a vector instruction: a number or a register.
 struct Value : Number {
     Value(double v) : Number{"", v} {}
     Value(const Scalar &s) : Number(s.number()) {}
@@ -64,17 +70,21 @@ struct VecMask : Mask {
         low = low_word;
     }
 };
-struct Strides {  // between repeats, and between the blocks of one: of dst, src0, src1
+// Strides of dst, src0 and src1, between repeats and between the blocks of a repeat, in units of 32
+// B.
+struct Strides {
     Expr dst_rep = 8, src0_rep = 8, src1_rep = 8;
     int dst_blk = 1, src0_blk = 1, src1_blk = 1;
 };
 struct LoopOptions {
-    // instances of the program that share the loop's turns out, evenly; only on the outermost loop
+    // The number of program instances among which the iterations are divided evenly. Only the
+    // outermost loop may have it.
     int64_t block_num = 1;
-    int thread_num = 1;  // 2: tensors declared inside have two slots that take turns
+    int thread_num =
+        1;  // 2: tensors declared inside have two slots, which iterations use alternately
 };
 struct BuilderOptions {
-    bool auto_sync = true;  // false: the author sets flags
+    bool auto_sync = true;  // false if the author sets flags
 };
 
 class Builder {
@@ -91,12 +101,12 @@ public:
         return gm(t, size, name, GmTensor::out);
     }
     Tensor gm(DType t, const Expr &size, const std::string &name, GmTensor::Use use);
-    // in the innermost loop, as long as that runs
+    // Declares a tensor on the chip, which lives until the innermost loop ends.
     Tensor tensor(DType t, int64_t size, Scope scope, const std::string &name);
     Scalar input_scalar(DType t, const std::string &name);
     Scalar scalar(DType t, const std::string &name);
     void set_as(const Scalar &s, const Tensor &from, At at = At::current());
-    void set_as(const Scalar &s, const Expr &value, At at = At::current());  // integers
+    void set_as(const Scalar &s, const Expr &value, At at = At::current());  // s is an integer
     void set_as(const Scalar &s, const Value &value, At at = At::current());
     void set_value(const Tensor &to, const Value &value, At at = At::current());
     void scalar_math(ScalarOp op, const Scalar &dst, const Value &a, const Value &b,
@@ -116,7 +126,8 @@ public:
         body();
         close();
     }
-    template<class F> void else_scope(F &&body) {  // right after an if_scope
+    // Must follow an if_scope() immediately.
+    template<class F> void else_scope(F &&body) {
         open_else();
         body();
         close();
@@ -185,7 +196,7 @@ public:
     void vec_conv(const VecMask &m, Round round, const Tensor &d, const Tensor &a,
                   const Expr &repeat, const Expr &dst_rep, const Expr &src_rep, double deqscale = 1,
                   At at = At::current());
-    // of the sources
+    // The strides are those of the sources.
     void vec_cmpv(CmpOp op, const Tensor &d, const Tensor &a, const Tensor &b, const Expr &repeat,
                   const Strides &s, At at = At::current());
     void vec_sel(const VecMask &m, const Tensor &d, const Tensor &sel, const Tensor &a,
@@ -194,14 +205,13 @@ public:
                  const Value &b, const Expr &repeat, const Strides &s, At at = At::current());
     void vec_trans(const Tensor &d, const Tensor &a, const Expr &repeat, const Expr &dst_rep,
                    const Expr &src_rep, At at = At::current());
-    // One result per repeat (vcadd, vcmax, vcmin), or per block (vcgadd, ..); with `index` pairs of
-    // value and place.
+    // Has one result per repeat (vcadd, vcmax, vcmin) or per block (vcgadd, ..). With `index`
+    // results are pairs of a value and its index.
     void vec_creduce(ReduceOp op, bool group, bool index, const VecMask &m, const Tensor &d,
                      const Tensor &a, const Expr &repeat, const Expr &dst_rep, const Expr &src_rep,
                      At at = At::current());
-    // dst[0] = the sum, the maximum or the minimum of all repeats; `repeat` is a number, work holds
-    // 2 * repeat elements, and the maximum's place among the last partial results is left in
-    // dst[1].
+    // Reduce all repeats to dst[0]. `work` has 2 * repeat elements. For a maximum or minimum,
+    // dst[1] gets its index among the last partial results.
     void vec_reduce_add(int mask, const Tensor &d, const Tensor &a, const Tensor &work, int repeat,
                         int src_rep, At at = At::current());
     void vec_reduce_max(int mask, const Tensor &d, const Tensor &a, const Tensor &work, int repeat,
@@ -215,9 +225,10 @@ public:
     void load3d(const Load3d &fields, const Tensor &dst, const Tensor &src, At at = At::current());
     void mmad(const Tensor &dst, const Tensor &a, const Tensor &b, const Expr &m, const Expr &k,
               const Expr &n, const Expr &accumulate, At at = At::current());
-    // c in l0c [n1][m][16] (+)= a in l1 [k1][m][c0] times b in l1 [k1][n][c0], through l0a and l0b
-    // in two slots; m, k, n are multiples of a fractal. Where `init` isn't 0 it writes c, otherwise
-    // it adds to it. TIK's matmul.
+    // TIK's matmul: multiplies a in l1 [k1][m][c0] by b in l1 [k1][n][c0], through l0a and l0b in
+    // two slots. c is in l0c [n1][m][16]; it is overwritten if `init` isn't 0, otherwise added to.
+    // m, k and n are multiples of a fractal; throws AttrError if they aren't, or don't fit l0a and
+    // l0b.
     void matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t m, int64_t k, int64_t n,
                 const Expr &init = 1, At at = At::current());
     void l0c_to_ub(const Tensor &dst, const Tensor &src, const Expr &nburst, const Expr &burst,
@@ -226,15 +237,15 @@ public:
     void fixpipe(const Tensor &dst, const Tensor &src, const Expr &m, const Expr &n,
                  const Expr &pitch, bool relu = false, bool nz = false, At at = At::current());
 
-    // ---- flags, for authors without auto_sync
+    // ---- flags, if auto_sync is false
     void set_flag(Pipe src, Pipe dst, const Expr &id, At at = At::current());
     void wait_flag(Pipe src, Pipe dst, const Expr &id, At at = At::current());
     void pipe_barrier(Pipe p, At at = At::current());
 
-    // The program with places and flags. AttrError with all that verify() found, where that isn't
-    // empty.
+    // Returns the program with addresses and flags. Throws AttrError with all errors that verify()
+    // finds.
     Program build();
-    // As written: no places, no flags.
+    // Returns the program without addresses and flags.
     const Program &written() const {
         return program_;
     }
@@ -251,10 +262,11 @@ private:
 
     Program program_;
     Options options_;
-    struct Open {  // a loop or a branch that is being written
+    // A loop or a branch whose body is being written.
+    struct Open {
         Node node;
         bool otherwise = false;
-        Expr slot = 0;  // of tensors declared inside
+        Expr slot = 0;  // slots of tensors declared inside
         int slots = 1;
     };
     std::vector<Open> open_;

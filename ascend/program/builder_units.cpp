@@ -104,8 +104,8 @@ void Builder::vec_creduce(ReduceOp op, bool group, bool index, const VecMask &m,
     add(VecReduce{op, group, index, d.ref(), a.ref(), m, repeat, dst_rep, 1, src_rep}, at);
 }
 
-// A partial result per repeat, then the same of those until one is left. Partial maxima lie in
-// pairs with their places, so only every second element of them counts.
+// Reduces each repeat to a partial result, and these again until one is left. Partial maxima are
+// pairs with their indices, so only every second element of them counts.
 void Builder::reduce(ReduceOp op, int mask, const Tensor &d, const Tensor &a, const Tensor &work,
                      int repeat, int src_rep, At at) {
     const bool pairs = op != ReduceOp::add;
@@ -179,8 +179,8 @@ void Builder::matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t 
                             std::to_string(n) + ": sizes are multiples of " + std::to_string(cube) +
                             ", " + std::to_string(unit) + ", " + std::to_string(cube));
     }
-    // The largest share of k whose fractals leave room for a second slot, and whose loads have no
-    // more than 255 of them.
+    // The largest part of k whose fractals leave room for a second slot, and whose loads have at
+    // most 255 fractals.
     const int64_t room_a = program_.chip().bytes(Scope::l0a) / 2 / fractal_bytes;
     const int64_t room_b = program_.chip().bytes(Scope::l0b) / 2 / fractal_bytes;
     int64_t step = std::min({k1, room_a / m1, room_b / n1, int64_t(255)});
@@ -205,7 +205,7 @@ void Builder::matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t 
         mmad(c, left, right, m, step * unit, n, init == 0 || i != 0, at);
     };
     if (step == k1)
-        part(0);  // in the slots of the loop around it
+        part(0);  // uses the slots of the loop around it
     else
         for_range(0, k1 / step, {.thread_num = 2}, part);
 }

@@ -1,12 +1,12 @@
-// Programs on their way, for who wants to see what a pass did.
+// Writes the state of a program after each pass, for debugging.
 #pragma once
 #include "ascend/program/ir.h"
 
 namespace halyard::dv {
 
-// With HALYARD_ASCEND_DUMP=FOLDER in the environment: writes FOLDER/NAME.STAGE.dv. Stages, in their
-// order: "1-lowered" or "1-written", "2-placed", "3-synchronised". A schedule that is tried with
-// smaller tiles leaves its last attempt. Throws AttrError where it can't write.
+// Writes FOLDER/NAME.STAGE.dv if HALYARD_ASCEND_DUMP=FOLDER is in the environment. Stages are
+// "1-lowered" or "1-written", "2-placed" and "3-synchronised". If a schedule is tried with several
+// tile sizes, the file has the last attempt. Throws AttrError if the file can't be written.
 void dump(const Program &p, const char *stage);
 
 }  // namespace halyard::dv

@@ -52,42 +52,26 @@ bool is(const std::optional<int64_t> &value, int64_t constant) {
     return value && *value == constant;
 }
 
-// Returns the result of an operation with one constant operand, x or y, if it needs no operation.
-std::optional<Expr> folded(ExprOp op, const Expr &a, const Expr &b, const std::optional<int64_t> &x,
-                           const std::optional<int64_t> &y) {
-    switch (op) {
-    case ExprOp::add:
-        if (is(y, 0)) return a;
-        if (is(x, 0)) return b;
-        break;
-    case ExprOp::sub:
-        if (is(y, 0)) return a;
-        break;
-    case ExprOp::mul:
-        if (is(y, 1)) return a;
-        if (is(x, 1)) return b;
-        if (is(x, 0) || is(y, 0)) return 0;
-        break;
-    case ExprOp::div:
-        if (is(y, 1)) return a;
-        break;
-    case ExprOp::mod:
-        if (is(y, 1)) return 0;
-        break;
-    case ExprOp::logical_or:
-        if (x) return *x ? Expr(1) : b != 0;
-        break;
-    case ExprOp::logical_and:
-        if (x) return *x ? b != 0 : Expr(0);
-        break;
-    case ExprOp::ne:
-        if (is(y, 0) && is_truth_value(a.op())) return a;
-        break;
-    case ExprOp::eq:
-        if (is(y, 0) && a.op() == ExprOp::eq) return a.left() != a.right();
-        break;
-    default: break;
-    }
+using Constant = std::optional<int64_t>;
+
+// Return the result of an operation if one of its operands is a constant, x or y, and the result
+// needs no operation.
+std::optional<Expr> folded_arithmetic(ExprOp op, const Expr &a, const Expr &b, const Constant &x,
+                                      const Constant &y) {
+    if ((op == ExprOp::add || op == ExprOp::sub) && is(y, 0)) return a;
+    if (op == ExprOp::add && is(x, 0)) return b;
+    if ((op == ExprOp::mul || op == ExprOp::div) && is(y, 1)) return a;
+    if (op == ExprOp::mul && is(x, 1)) return b;
+    if (op == ExprOp::mul && (is(x, 0) || is(y, 0))) return 0;
+    if (op == ExprOp::mod && is(y, 1)) return 0;
+    return {};
+}
+std::optional<Expr> folded_logic(ExprOp op, const Expr &a, const Expr &b, const Constant &x,
+                                 const Constant &y) {
+    if (op == ExprOp::logical_or && x) return *x ? Expr(1) : b != 0;
+    if (op == ExprOp::logical_and && x) return *x ? b != 0 : Expr(0);
+    if (op == ExprOp::ne && is(y, 0) && is_truth_value(a.op())) return a;
+    if (op == ExprOp::eq && is(y, 0) && a.op() == ExprOp::eq) return a.left() != a.right();
     return {};
 }
 
@@ -98,7 +82,8 @@ Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
     const auto y = b.constant();
     const bool divides_by_zero = (op == ExprOp::div || op == ExprOp::mod) && is(y, 0);
     if (x && y && !divides_by_zero) return apply(op, *x, *y);
-    if (const auto simpler = folded(op, a, b, x, y)) return *simpler;
+    if (const auto simpler = folded_arithmetic(op, a, b, x, y)) return *simpler;
+    if (const auto simpler = folded_logic(op, a, b, x, y)) return *simpler;
     return Expr(std::make_shared<const Node>(Node{op, "", a, b}));
 }
 

@@ -1,12 +1,13 @@
-// The fields of each instruction, by the names of the text form. print.cpp and parse.cpp walk them
-// with the same function, so that nothing can be printed that isn't parsed. A visitor F has
-// operator() for Ref, Number, Expr, Mask, int, bool, double, enums and arrays of two.
+// The fields of each instruction, with their names in the text form. print.cpp and parse.cpp visit
+// them with the same function, so that all that is printed can be parsed. A visitor F has
+// operator() for Ref, Number, Expr, Mask, int, bool, double, enums and Pack.
 #pragma once
 #include "ascend/program/ir.h"
 
 namespace halyard::dv {
 
-template<class T> struct Pack {  // one key with several values: blk=1,1,1
+// One key with several values: blk=1,1,1.
+template<class T> struct Pack {
     T *values[3];
     int count;
 };

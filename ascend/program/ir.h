@@ -1,7 +1,7 @@
-// A Da Vinci program: what one core runs, as a tree of loops, allocations and instructions.
-// Lowering and the builder make it, passes place buffers and insert flags, the simulator runs it,
-// emitters print it. All units are the hardware's: a block is 32 B, a repeat of a vector
-// instruction covers 8 blocks (256 B), a fractal is 512 B, or 1 KB in l0c with 4-byte elements.
+// A Da Vinci program: a tree of loops, allocations and instructions that one core runs. Lowering
+// and the builder create it, passes place buffers and insert flags, the simulator runs it, emitters
+// print it. All units are the hardware's: a block is 32 B, a repeat of a vector instruction covers
+// 8 blocks (256 B), a fractal is 512 B, or 1 KB in l0c with 4-byte elements.
 #pragma once
 #include <string>
 #include <variant>
@@ -21,34 +21,34 @@ struct GmTensor {
     DType dtype = DType::f16;
     Expr size;  // in elements, over scalar parameters
     enum Use : uint8_t { in, out, inout, workspace } use = in;
-    bool bypass_l2 = false;  // streamed: nobody reads it a second time
+    bool bypass_l2 = false;  // for data that is read only once
 };
-// A number given by the caller: an integer is a variable of expressions, a float an operand of
+// A number given by the caller. An integer is a variable of expressions, a float an operand of
 // instructions.
 struct ScalarParam {
     std::string name;
     DType dtype = DType::i32;
 };
-// A buffer on the chip. Its life begins at its Alloc node and ends with the body that holds that
+// A buffer on the chip. It lives from its Alloc node to the end of the body that contains that
 // node.
 struct Buffer {
     std::string name;
     Scope scope = Scope::ub;
     DType dtype = DType::f16;
-    int64_t size = 0;      // of one slot, in elements
-    int slots = 1;         // 2: a double buffer
-    int64_t align = 0;     // of every slot, in bytes; 0 is the scope's own
-    int64_t address = -1;  // within the scope, in bytes; -1 before the pass that places buffers
+    int64_t size = 0;      // elements of one slot
+    int slots = 1;         // 2 for a double buffer
+    int64_t align = 0;     // the alignment of every slot, in bytes; 0 is the scope's alignment
+    int64_t address = -1;  // within the scope, in bytes; -1 before place_buffers()
 
     int64_t slot_bytes() const;  // rounded up to the alignment, so that slots follow each other
 };
 
-// A place in a buffer or a GM tensor.
+// A position in a buffer or a GM tensor.
 struct Ref {
     std::string buffer;
     Expr offset;               // in elements of dtype, from the beginning of the slot
-    Expr slot;                 // of a ring of slots
-    DType dtype = DType::f16;  // as the instruction reads it; may differ from the buffer's
+    Expr slot;                 // the number of the slot
+    DType dtype = DType::f16;  // the instruction's; may differ from the buffer's
 };
 
 // A number as an operand: a register (float or integer), or an immediate.
@@ -58,8 +58,8 @@ struct Number {
     bool is_reg() const { return !reg.empty(); }
 };
 
-// Which elements of each repeat take part: the first `count` ones, or those whose bit is set (low
-// is elements 0..63).
+// Selects elements of each repeat: the first `count` ones, or those whose bit is set (`low` has
+// elements 0..63).
 struct Mask {
     Expr count = 0;  // 1..128 of 2-byte elements, 1..64 of 4-byte ones
     bool bits = false;
@@ -68,22 +68,23 @@ struct Mask {
 
 // ---- data movement
 
-// MTE2 or MTE3 by direction: `nburst` bursts of `burst` blocks, with gaps from tail to head.
+// Moves `nburst` bursts of `burst` blocks, by MTE2 or MTE3. Gaps are from the end of one burst to
+// the beginning of the next.
 struct Dma {
     Ref dst, src;
     Expr nburst = 1, burst = 1;  // 1..4095; 1..65535 x 32 B
     Expr src_gap, dst_gap;       // 0..65535 x 32 B
     bool atomic = false;         // adds to GM (f32) instead of writing it
 };
-// Bursts of any number of bytes, between GM and ubuf; not on every chip. In ubuf a burst begins at
-// a block and is filled up to one.
+// Moves bursts of any number of bytes between GM and ubuf; not on every chip. In ubuf a burst
+// begins at a block and is padded to a whole one.
 struct DmaPad {
     Ref dst, src;
     Expr nburst = 1, bytes = 1;  // 1..4095; 1..2097151
     Expr src_gap, dst_gap;       // GM's side in bytes, ubuf's in blocks
 };
-// GM to l1: a matrix of rows x columns, row pitch `pitch` elements, as [columns/c0][rows
-// padded][c0]. rows_padded is a multiple of 16.
+// Moves a matrix of rows x columns, with a row pitch of `pitch` elements, from GM to l1 as
+// [columns/c0][rows_padded][c0]. rows_padded is a multiple of 16.
 struct Nd2Nz {
     Ref dst, src;
     Expr rows, columns, pitch, rows_padded;
@@ -128,8 +129,8 @@ struct Vec {
     int dst_blk = 1, src_blk[2] = {1, 1};
     Expr dst_rep = 8, src_rep[2] = {8, 8};
 };
-// One result per repeat (whole) or per block (group). With `index`, max and min write pairs: value,
-// place in the repeat.
+// Has one result per repeat, or per block (group). With `index`, max and min write pairs of a value
+// and its index in the repeat.
 enum class ReduceOp : uint8_t { add, max, min };
 struct VecReduce {
     ReduceOp op = ReduceOp::add;
@@ -145,17 +146,17 @@ struct VecReduce {
 enum class Round : uint8_t { none, nearest_even, floor, ceil, away, truncate };
 // dst = src as another type. A repeat has as many elements as fit 256 B of the wider one.
 struct VecConv {
-    Round round = Round::none;  // none: nearest_even where it rounds
+    Round round = Round::none;  // none is nearest_even if the conversion rounds
     Ref dst, src;
-    double scale = 1;  // of i32 to f16: TIK's deqscale
+    double scale = 1;  // TIK's deqscale, from i32 to f16
     Mask mask;
     Expr repeat = 1;
     int dst_blk = 1, src_blk = 1;
     Expr dst_rep = 8, src_rep = 8;
 };
 enum class CmpOp : uint8_t { lt, gt, ge, eq, ne, le };
-// Bit i of a repeat = src0[i] op src1[i]; 16 B of bits per repeat of 2-byte elements, 8 B of 4-byte
-// ones, packed.
+// Bit i of a repeat is src0[i] op src1[i]. A repeat has 16 B of bits for 2-byte elements, 8 B for
+// 4-byte ones.
 struct VecCmp {
     CmpOp op = CmpOp::lt;
     Ref dst, src[2];  // dst is u8
@@ -163,7 +164,8 @@ struct VecCmp {
     int src_blk[2] = {1, 1};
     Expr src_rep[2] = {8, 8};
 };
-// dst = bit ? src0 : src1, or : number where src1 has no buffer. Bits as VecCmp packs them.
+// dst = bit ? src0 : src1, or bit ? src0 : number if src1 has no buffer. Bits are packed as by
+// VecCmp.
 struct VecSel {
     Ref dst, sel, src[2];
     Number number;
@@ -182,21 +184,21 @@ struct VecTrans {
 // ---- cube unit. Layouts of f16 (c0 = 16; 32 of i8): l1 [k1][m][c0], l0a [m1][k1][16][c0], l0b
 // [k1][n1][16][c0], l0c [n1][m][16].
 
-// `repeat` fractals from l1 to l0a or l0b, or from GM. The source advances by src_stride fractals,
-// dst by one and dst_gap more.
+// Moves `repeat` fractals from l1 to l0a or l0b, or from GM. The source advances by src_stride
+// fractals, the destination by 1 + dst_gap.
 struct Load2d {
     Ref dst, src;
     Expr repeat = 1;      // 1..255
     Expr src_stride = 1;  // 0..65535 x 512 B
     Expr dst_gap = 0;
-    bool transpose = false;  // each fractal, 2-byte elements
+    bool transpose = false;  // transposes each fractal of 2-byte elements
 };
-// img2col from l1 to l0a or ubuf: rows m_start.. of the matrix [ho*wo][c1*kh*kw*c0] of the image
-// [c1][h][w][c0], columns k_start.. of it. Rows past ho*wo and the borders are pad_value; m_extent
-// and k_extent are multiples of 16 and c0. dst is [m1][k1][16][c0].
+// img2col from l1 to l0a or ubuf. The image [c1][h][w][c0] is a matrix [ho*wo][c1*kh*kw*c0], of
+// which rows from m_start and columns from k_start are moved to dst, [m1][k1][16][c0]. Rows past
+// ho*wo and the borders are pad_value; m_extent is a multiple of 16, k_extent one of c0.
 struct Load3d {
     Ref dst, src;
-    Expr h, w, c1;                       // of the image, 1..32767
+    Expr h, w, c1;                       // the image, 1..32767 each
     Expr pad[4];                         // left, right, top, bottom: 0..255
     int kh = 1, kw = 1;                  // 1..255
     int stride_h = 1, stride_w = 1;      // 1..63
@@ -207,20 +209,20 @@ struct Load3d {
 // c[n1][m1*16][16] (+)= a[m1][k1] * b[k1][n1]. f16 adds up in f32, i8 in i32.
 struct Mmad {
     Ref dst, a, b;
-    // 1..4095; what isn't a multiple of the fractal reads and writes whole ones
+    // 1..4095. Whole fractals are read and written.
     Expr m = 16, k = 16, n = 16;
-    Expr accumulate = 0;  // 0 writes c, anything else adds to it
+    Expr accumulate = 0;  // 0 overwrites c, other values add to it
 };
-// Fractals of l0c to ubuf (not on split cores): `nburst` bursts of `burst` fractals. Each is 16 x
-// 16 in both.
+// Moves `nburst` bursts of `burst` fractals of 16 x 16 elements from l0c to ubuf; not on split
+// cores.
 struct CcToUb {
     Ref dst, src;
     Expr nburst = 1, burst = 1;  // 1..4095; 1..65535 fractals
     Expr src_gap, dst_gap;       // fractals; blocks
     bool relu = false;
 };
-// l0c to GM or l1 (split cores): an m x n matrix from [n1][m1*16][16], written with row pitch
-// `pitch` elements (row-major), or as it is (nz).
+// Moves an m x n matrix [n1][m1*16][16] from l0c to GM or l1, on split cores: row-major with a row
+// pitch of `pitch` elements, or in its layout (nz).
 struct Fixpipe {
     Ref dst, src;
     Expr m = 16, n = 16, pitch = 16;
@@ -229,11 +231,11 @@ struct Fixpipe {
 
 // ---- scalar unit
 
-struct Set {  // reg = value: an integer register, for expressions
+struct Set {  // reg = value; an integer register, which is a variable of expressions
     std::string reg;
     Expr value;
 };
-struct ScalarLd {  // reg = src; f16 and f32 give a float register, integers an integer one
+struct ScalarLd {  // reg = src; a float register for f16 and f32, an integer register for integers
     std::string reg;
     Ref src;
 };
@@ -242,7 +244,7 @@ struct ScalarSt {
     Number value;
 };
 enum class ScalarOp : uint8_t { move, add, sub, mul, div, max, min, neg, sqrt, to_int };
-// reg = a op b in f32, rounded to `dtype`; to_int truncates into an integer register
+// reg = a op b in f32, rounded to `dtype`; to_int truncates and writes an integer register.
 struct ScalarMath {
     ScalarOp op = ScalarOp::add;
     std::string reg;
@@ -252,12 +254,12 @@ struct ScalarMath {
 
 // ---- synchronisation
 
-struct SetFlag {  // runs on src after all of its earlier work
+struct SetFlag {  // runs on src after all of its earlier instructions
     Pipe src = Pipe::s;
     Pipe dst = Pipe::s;
     Expr id;
 };
-struct WaitFlag {  // holds dst until the flag is set, and clears it
+struct WaitFlag {  // blocks dst until the flag is set, and clears it
     Pipe src = Pipe::s;
     Pipe dst = Pipe::s;
     Expr id;
@@ -291,7 +293,7 @@ struct Alloc {
 struct Node {
     std::variant<For, If, Alloc, Instr> is;
 
-    // Not inline: g++ 12 sees uninitialised members in a moved variant of these.
+    // Not inline, because g++ 12 warns of uninitialised members in a moved variant.
     Node();
     Node(For f);
     Node(If c);
@@ -306,36 +308,39 @@ struct Node {
 
 struct Program {
     std::string name, profile = "ascend910", schedule_hash;
-    std::vector<GmTensor> tensors;  // the caller gives them in this order
+    std::vector<GmTensor> tensors;  // in the order of the caller's arguments
     std::vector<ScalarParam> scalars;
     std::vector<Buffer> buffers;  // names are unique among tensors and buffers
-    // instances of the body: variable block_idx is 0..blocks-1, shared out over the cores
+    // The number of instances of the body, which the cores share. In each, block_idx is one of
+    // 0..blocks-1.
     Expr blocks = 1;
     Body body;
 
     const Profile &chip() const { return Profile::named(profile); }
-    const Buffer *buffer(const std::string &name) const;  // or nullptr
+    // Return nullptr if there is none of that name.
+    const Buffer *buffer(const std::string &name) const;
     Buffer *buffer(const std::string &name);
     const GmTensor *tensor(const std::string &name) const;
-    Scope scope(const Ref &r) const;  // gm for a tensor; AttrError for an unknown name
+    // Returns the scope of a buffer or a tensor. Throws AttrError for an unknown name.
+    Scope scope(const Ref &r) const;
 };
 
-// The pipe that runs an instruction: of moves it depends on where they go.
+// Returns the pipe that runs an instruction. For moves it depends on the scopes of their operands.
 Pipe pipe_of(const Program &p, const Instr &i);
-// "data_move", "vec_add", "mmad", ...: the name in text, messages and Profile::types.
+// Returns the name in text, messages and Profile::types: "data_move", "vec_add", "mmad", ...
 std::string name_of(const Instr &i);
 const char *name_of(VecOp op);  // "add", "and", ...
 const char *name_of(ReduceOp op);
 const char *name_of(Round r);
 const char *name_of(CmpOp op);
 const char *name_of(ScalarOp op);
-int sources_of(VecOp op);   // 0, 1 or 2 tensors
+int sources_of(VecOp op);   // the number of source tensors: 0, 1 or 2
 bool has_number(VecOp op);  // adds, muls, maxs, mins, lrelu, axpy, dup
 bool reads_dst(VecOp op);   // axpy, mla
 int lanes(DType t);         // elements of a repeat: 256 / bytes
 int c0(DType t);            // elements of a block: 32 / bytes
 
-// The operands of an instruction, in the order of its text: destinations first.
+// The operands of an instruction in the order of its text: destinations first.
 struct Operand {
     Ref *ref;
     bool written, read;

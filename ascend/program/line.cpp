@@ -18,7 +18,7 @@ bool in_name(char c) {
     return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$';
 }
 
-// Binary operators, the loosest first; of one level the longer spellings first.
+// Binary operators by precedence, the lowest first. Within a level longer spellings come first.
 const std::vector<std::vector<std::pair<const char *, ExprOp>>> levels = {
     {{"||", ExprOp::logical_or}},
     {{"&&", ExprOp::logical_and}},

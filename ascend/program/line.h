@@ -1,4 +1,4 @@
-// The rest of one line of text, read from left to right; errors name the line, the column and the
+// Line: a line of text that is parsed from left to right. Errors name the line, the column and the
 // text.
 #pragma once
 #include <charconv>
@@ -17,13 +17,14 @@ public:
         skip();
         return at_ == text_.size();
     }
-    bool eat(const std::string &token);  // a name is only eaten whole
-    void expect(const std::string &token);
-    void end();          // fails unless the line is at its end
-    char peek();         // the next character that isn't a space, or 0
-    bool at_name();      // a letter or _ comes next
-    std::string name();  // [A-Za-z_][A-Za-z0-9_.$]*
-    std::string word();  // up to a space, '[', '=' or ','
+    // Consumes `token` if it comes next, and returns true then. A name must match as a whole.
+    bool eat(const std::string &token);
+    void expect(const std::string &token);  // fails unless `token` comes next
+    void end();                             // fails unless the line is at its end
+    char peek();                            // returns the next character that isn't a space, or 0
+    bool at_name();                         // returns true if a letter or _ comes next
+    std::string name();                     // [A-Za-z_][A-Za-z0-9_.$]*
+    std::string word();                     // up to a space, '[', '=' or ','
     std::string rest() {
         skip();
         return text_.substr(at_);

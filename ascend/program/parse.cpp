@@ -1,4 +1,4 @@
-// The text form back into a program.
+// Parses the text form of a program.
 #include <map>
 #include <set>
 #include <sstream>
@@ -11,7 +11,7 @@
 namespace halyard::dv {
 namespace {
 
-// The visitor of fields(): what stands in place is read first, then key=value in any order.
+// A visitor of fields(), which reads the fields without a key first, then key=value in any order.
 struct Reader {
     Line &line;
     const Program &program;
@@ -83,7 +83,8 @@ struct Reader {
             read(v);
         }
     }
-    void operator()(Ref &r, Number &n) {  // a buffer's name makes it the former
+    // Reads a reference if the name is a buffer's or a tensor's, otherwise a number.
+    void operator()(Ref &r, Number &n) {
         if (keyed) return;
         comma();
         const size_t at = line.mark();
@@ -102,21 +103,21 @@ struct Reader {
     }
 };
 
-// Every instruction by its name, as its text with nothing but the name reads.
+// Returns every instruction by its name, with default fields.
 const std::map<std::string, Instr::Op> &instructions() {
     static const std::map<std::string, Instr::Op> all = [] {
         std::map<std::string, Instr::Op> m;
         const auto add = [&](const Instr::Op &op) { m.emplace(name_of(Instr{op, ""}), op); };
         for (int i = 0; i < vec_op_count; i++) {
             Vec v;
-            v.op = (VecOp)i;
+            v.op = static_cast<VecOp>(i);
             add(v);
         }
         for (int i = 0; i < 6; i++) {
             VecCmp c;
-            c.op = (CmpOp)i;
+            c.op = static_cast<CmpOp>(i);
             VecReduce r;
-            r.op = (ReduceOp)(i / 2);
+            r.op = static_cast<ReduceOp>(i / 2);
             r.group = i % 2 != 0;
             add(c);
             add(r);
@@ -174,7 +175,8 @@ private:
         throw AttrError("dv",
                         "line " + std::to_string(at + 1) + ": " + what + ", but the text ends");
     }
-    bool more() {  // skips blank lines and those that begin with #
+    // Skips blank lines and those that begin with #. Returns false at the end of the text.
+    bool more() {
         for (; at < lines.size(); at++) {
             if (const size_t i = lines[at].find_first_not_of(" \t");
                 i != std::string::npos && lines[at][i] != '#')
@@ -316,7 +318,8 @@ private:
         last.end();
         return i;
     }
-    Body body(bool inner) {  // up to the '}' that ends it, or the end of the text
+    // Reads up to the '}' that ends the body (inner), or to the end of the text.
+    Body body(bool inner) {
         Body nodes;
         while (inner || more()) {
             Line line = next();

@@ -51,7 +51,8 @@ template<class T> std::string text(const Pack<T> &p) {
     return all;
 }
 
-struct Fields {  // as the visitor of fields(): what stands in place, and what has a key
+// A visitor of fields(), which collects the texts of fields without and with a key.
+struct Fields {
     const Program &program;
     std::vector<std::string> placed;
     std::vector<std::pair<std::string, std::string>> keyed;
@@ -74,7 +75,7 @@ struct Fields {  // as the visitor of fields(): what stands in place, and what h
     }
 };
 
-// What a field is when the text leaves it out.
+// Returns an instruction with default fields, which the text leaves out.
 template<class T> T defaults(const T &) {
     return {};
 }
@@ -93,9 +94,9 @@ public:
             [&](auto op) {
                 Fields f{program, {}, {}};
                 Fields d{program, {}, {}};
-                auto standard = defaults(op);
+                auto unset = defaults(op);
                 fields(op, f);
-                fields(standard, d);
+                fields(unset, d);
                 std::string line = name_of(i);
                 for (size_t k = 0; k < f.placed.size(); k++)
                     line += (k ? ", " : " ") + f.placed[k];

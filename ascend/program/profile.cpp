@@ -69,7 +69,7 @@ Profile parse(const std::string &name, const std::string &text, const Profiles &
 
 const Profiles &profiles() {
     static const Profiles all = [] {
-        Profiles known;  // a base comes before those that stand on it
+        Profiles known;  // a base profile comes before those derived from it
         for (const char *const *t = profile_texts; *t; t += 2)
             known.emplace(t[0], parse(t[0], t[1], known));
         return known;

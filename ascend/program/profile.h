@@ -1,6 +1,6 @@
-// A chip as data: capacities, alignments, rates, cycle counts and the types its instructions take.
-// The files are in ascend/profiles; every constant has a tag that says where it comes from. No chip
-// was ever at hand: cycles are the simulator's.
+// Profile: a chip's capacities, alignments, rates, cycle counts and the types of its instructions,
+// read from ascend/profiles. Every constant has a tag for its source. No chip was available: cycles
+// are the simulator's.
 #pragma once
 #include <map>
 #include <set>
@@ -12,35 +12,38 @@
 
 namespace halyard::dv {
 
-// A buffer's place. TIK's names: scope_gm, scope_ubuf, scope_cbuf (L1), scope_ca, scope_cb,
+// The memories. TIK calls them scope_gm, scope_ubuf, scope_cbuf (l1), scope_ca, scope_cb and
 // scope_cc.
 enum class Scope : uint8_t { gm, ub, l1, l0a, l0b, l0c };
 inline constexpr int scope_count = 6;
-// The units that run instructions, each in order: scalar (issues the rest), vector, cube, L1 to L0,
-// GM inwards, UB outwards, and on split cores L0C outwards. `all` is only for barriers.
+// The pipes, each of which runs its instructions in order: scalar unit (which issues all), vector
+// unit, cube unit, moves from l1 to l0 (mte1), from GM (mte2), from ubuf (mte3), and on split cores
+// from l0c (fix). `all` is for barriers.
 enum class Pipe : uint8_t { s, v, m, mte1, mte2, mte3, fix, all };
 inline constexpr int pipe_count = 7;
 
 const char *name_of(Scope s);  // "gm", "ubuf", "l1", "l0a", "l0b", "l0c"
 const char *name_of(Pipe p);   // "S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"
 Scope scope_of(const std::string &name);
-Pipe pipe_of(const std::string &name);  // both throw AttrError
+Pipe pipe_of(const std::string &name);  // both throw AttrError for an unknown name
 
-// DOC: read in a public document. FIT: fitted to published measurements. ASSUMED: our choice, for
-// want of either.
+// The source of a constant. DOC: a public document. FIT: fitted to published measurements. ASSUMED:
+// our choice, because neither exists.
 enum class Tag : uint8_t { doc, fit, assumed };
 
 class Profile {
 public:
-    // ascend910, ascend910b, ascend310; an AttrError lists them for any other name.
+    // Returns the profile of ascend910, ascend910b or ascend310. Throws AttrError for other names.
     static const Profile &named(const std::string &name);
     static std::vector<std::string> names();
-    // The text form of ascend/profiles/*.txt. A line is one of
-    //   base NAME                       takes over all of another profile
-    //   KEY NUMBER TAG [note]           a constant
-    //   takes INSTR dtype...            the types of an instruction, replacing those of the base;
-    //   none of them: not on this chip path FROM TO INSTR              a route data can take
-    // AttrError names the line that doesn't parse.
+    // Parses the text of ascend/profiles/*.txt. A line is one of
+    //   base NAME               copies another profile
+    //   KEY NUMBER TAG [note]   a constant
+    //   takes INSTR dtype...    the types of an instruction, instead of those of the base; none if
+    //   the
+    //                           chip lacks the instruction
+    //   path FROM TO INSTR      a route of data
+    // Throws AttrError, which names the line that doesn't parse.
     static Profile parse(const std::string &name, const std::string &text);
 
     std::string name;
@@ -50,16 +53,18 @@ public:
         std::string note;
     };
     std::map<std::string, Constant> constants;
-    // by instruction; vec_conv has "vec_conv.f16" -> targets
+    // The types of each instruction. Those of "vec_conv.f16" are the targets of conversions from
+    // f16.
     std::map<std::string, std::set<DType>> types;
     std::set<std::tuple<std::string, std::string, std::string>> paths;  // from, to, instruction
 
-    // AttrError for a constant the profile lacks
+    // Returns a constant. Throws AttrError if the profile lacks it.
     double at(const std::string &key) const;
-    double at(const std::string &key, double without) const;  // `without` where it lacks it
+    // Returns a constant, or `without` if the profile lacks it.
+    double at(const std::string &key, double without) const;
     int64_t bytes(Scope s) const { return int64_t(at(std::string(name_of(s)) + ".bytes")); }
     int64_t align(Scope s) const { return int64_t(at(std::string(name_of(s)) + ".align")); }
-    int flags() const { return int(at("flags")); }  // event ids per pair of pipes
+    int flags() const { return int(at("flags")); }  // the number of event ids per pair of pipes
     bool takes(const std::string &instr, DType t) const;
     bool moves(Scope from, Scope to, const std::string &instr) const;
 };

@@ -7,7 +7,7 @@ namespace {
 
 std::string text(const Range &r) {
     return r.min == r.max ? std::to_string(r.min)
-                             : std::to_string(r.min) + ".." + std::to_string(r.max);
+                          : std::to_string(r.min) + ".." + std::to_string(r.max);
 }
 
 struct Checker {
@@ -17,15 +17,15 @@ struct Checker {
     const Report &report;
     const Profile &chip = program.chip();
 
-    void say(const std::string &id, const std::string &what) const {
+    void add(const std::string &id, const std::string &what) const {
         report(id, describe(program, instr) + ": " + what);
     }
     void in(const std::string &id, const char *field, const Expr &e, int64_t least, int64_t most,
             const char *unit = "") const {
         const auto r = range_of(e, ranges);
-        // certainly: a range may hold values that never come up
+        // A range may have values that never occur, so only a range that is outside is an error.
         if (r && (r->max < least || r->min > most)) {
-            say(id, std::string(field) + " is " + text(*r) + unit + ", it may be " +
+            add(id, std::string(field) + " is " + text(*r) + unit + ", it may be " +
                         std::to_string(least) + ".." + std::to_string(most) + unit);
         }
     }
@@ -36,42 +36,42 @@ struct Checker {
     }
     void multiple(const char *field, const Expr &e, int64_t unit) const {
         if (const auto v = e.constant(); v && *v % unit != 0) {
-            say("E-FRACTAL", std::string(field) + " is " + std::to_string(*v) +
+            add("E-FRACTAL", std::string(field) + " is " + std::to_string(*v) +
                                  ", not a multiple of " + std::to_string(unit));
         }
     }
     void mask(const Mask &m, int elements) const {
         if (!m.bits) return in("E-MASK", "mask", m.count, 1, elements);
-        if (!m.high && !m.low) say("E-MASK", "no bit of the mask is set");
+        if (!m.high && !m.low) add("E-MASK", "no bit of the mask is set");
         if (elements <= 64 && m.high) {
-            say("E-MASK",
+            add("E-MASK",
                 "the mask has bits past the " + std::to_string(elements) + " elements of a repeat");
         }
     }
     void type(const std::string &instr_name, DType t) const {
         if (!chip.takes(instr_name, t))
-            say("E-TYPE", chip.name + " has no " + instr_name + " of " + name_of(t));
+            add("E-TYPE", chip.name + " has no " + instr_name + " of " + name_of(t));
     }
     void same(DType a, DType b) const {
-        if (a != b) say("E-TYPE", std::string("operands are ") + name_of(a) + " and " + name_of(b));
+        if (a != b) add("E-TYPE", std::string("operands are ") + name_of(a) + " and " + name_of(b));
     }
     void path(const Ref &from, const Ref &to, const std::string &name) const {
         const Scope a = program.scope(from);
         const Scope b = program.scope(to);
         if (!chip.moves(a, b, name)) {
-            say("E-PATH", chip.name + " has no " + name + " from " + dv::name_of(a) + " to " +
+            add("E-PATH", chip.name + " has no " + name + " from " + dv::name_of(a) + " to " +
                               dv::name_of(b));
         }
     }
     void in_ub(const Ref &r) const {
         if (program.scope(r) != Scope::ub) {
-            say("E-PATH", "'" + r.buffer + "' is in " + dv::name_of(program.scope(r)) +
+            add("E-PATH", "'" + r.buffer + "' is in " + dv::name_of(program.scope(r)) +
                               ", the vector unit works on ubuf");
         }
     }
     void in_scope(const Ref &r, Scope s) const {
         if (program.scope(r) != s) {
-            say("E-PATH", "'" + r.buffer + "' is in " + dv::name_of(program.scope(r)) +
+            add("E-PATH", "'" + r.buffer + "' is in " + dv::name_of(program.scope(r)) +
                               ", it must be in " + dv::name_of(s));
         }
     }
@@ -88,9 +88,9 @@ struct Checker {
         stride("src_gap", d.src_gap, 65535);
         stride("dst_gap", d.dst_gap, 65535);
         if (d.atomic && d.dst.dtype != DType::f32)
-            say("E-TYPE", std::string("an atomic add takes f32, not ") + name_of(d.dst.dtype));
+            add("E-TYPE", std::string("an atomic add takes f32, not ") + name_of(d.dst.dtype));
         if (d.atomic && program.scope(d.dst) != Scope::gm)
-            say("E-PATH", "only gm is added to atomically");
+            add("E-PATH", "only gm is added to atomically");
     }
     void operator()(const DmaPad &d) const {
         moved(d.dst, d.src, "data_move_pad");
@@ -128,7 +128,7 @@ struct Checker {
         type(name, v.src.dtype);
         if (!v.group && !v.index && v.op != ReduceOp::add &&
             !chip.takes(name + ".value", v.src.dtype))
-            say("E-TYPE", chip.name + "'s " + name + " writes pairs of a value and its place");
+            add("E-TYPE", chip.name + "'s " + name + " writes pairs of a value and its place");
         same(v.dst.dtype, v.src.dtype);
         in_ub(v.dst);
         in_ub(v.src);
@@ -138,12 +138,12 @@ struct Checker {
         stride("src_blk", v.src_blk, 255);
         stride("src_rep", v.src_rep, 255);
         if (v.index && (v.group || v.op == ReduceOp::add))
-            say("E-TYPE", "only vcmax and vcmin write indices");
+            add("E-TYPE", "only vcmax and vcmin write indices");
     }
     void operator()(const VecConv &v) const {
         const auto targets = chip.types.find(std::string("vec_conv.") + name_of(v.src.dtype));
         if (targets == chip.types.end() || !targets->second.count(v.dst.dtype)) {
-            say("E-TYPE", chip.name + " has no vec_conv of " + name_of(v.src.dtype) + " to " +
+            add("E-TYPE", chip.name + " has no vec_conv of " + name_of(v.src.dtype) + " to " +
                               name_of(v.dst.dtype));
         }
         in_ub(v.dst);
@@ -155,14 +155,14 @@ struct Checker {
         stride("dst_rep", v.dst_rep, 255);
         stride("src_rep", v.src_rep, 255);
         if (v.scale != 1 && !(v.src.dtype == DType::i32 && v.dst.dtype == DType::f16))
-            say("E-TYPE", "only i32 to f16 has a scale");
+            add("E-TYPE", "only i32 to f16 has a scale");
     }
     void operator()(const VecCmp &v) const {
         type("vec_cmpv", v.src[0].dtype);
         same(v.src[0].dtype, v.src[1].dtype);
         repeat(v.repeat);
         if (v.dst.dtype != DType::u8)
-            say("E-TYPE", std::string("the bits are u8, not ") + name_of(v.dst.dtype));
+            add("E-TYPE", std::string("the bits are u8, not ") + name_of(v.dst.dtype));
         for (int s = 0; s < 2; s++) {
             in_ub(v.src[s]);
             stride("src_blk", v.src_blk[s], 255);
@@ -181,7 +181,7 @@ struct Checker {
         stride("dst_blk", v.dst_blk, 255);
         stride("dst_rep", v.dst_rep, 255);
         if (v.sel.dtype != DType::u8)
-            say("E-TYPE", std::string("the bits are u8, not ") + name_of(v.sel.dtype));
+            add("E-TYPE", std::string("the bits are u8, not ") + name_of(v.sel.dtype));
         if (!v.src[1].buffer.empty()) {
             in_ub(v.src[1]);
             same(v.dst.dtype, v.src[1].dtype);
@@ -206,7 +206,7 @@ struct Checker {
         stride("src_stride", l.src_stride, 65535, " x 512 B");
         stride("dst_gap", l.dst_gap, 65535, " x 512 B");
         if (l.transpose && bytes_of(l.src.dtype) != 2) {
-            say("E-TYPE",
+            add("E-TYPE",
                 std::string("load2d transposes 2-byte elements, not ") + name_of(l.src.dtype));
         }
     }
@@ -229,7 +229,7 @@ struct Checker {
         multiple("k_start", l.k_start, c0(l.src.dtype));
         in("E-REPEAT", "m", l.m_extent, 1, 65535);
         in("E-REPEAT", "k", l.k_extent, 1, 65535);
-        // one place for the kernel at least
+        // The kernel must fit the image with its borders.
         in("E-STRIDE", "height with its borders", l.h + l.pad[2] + l.pad[3],
            l.dilation_h * (l.kh - 1) + 1, 1 << 20);
         in("E-STRIDE", "width with its borders", l.w + l.pad[0] + l.pad[1],
@@ -246,7 +246,7 @@ struct Checker {
         in("E-REPEAT", "n", m.n, 1, 4095);
         const DType sum = m.a.dtype == DType::i8 ? DType::i32 : DType::f32;
         if (m.dst.dtype != sum) {
-            say("E-TYPE", std::string("an mmad of ") + name_of(m.a.dtype) + " adds up in " +
+            add("E-TYPE", std::string("an mmad of ") + name_of(m.a.dtype) + " adds up in " +
                               name_of(sum) + ", not " + name_of(m.dst.dtype));
         }
     }
@@ -276,7 +276,7 @@ struct Checker {
     void flag(Pipe src, Pipe dst, const Expr &id) const {
         in("E-FLAG", "the flag's id", id, 0, chip.flags() - 1);
         if (src == dst || src == Pipe::all || dst == Pipe::all) {
-            say("E-FLAG",
+            add("E-FLAG",
                 std::string("no flag goes from ") + dv::name_of(src) + " to " + dv::name_of(dst));
         }
     }
@@ -285,7 +285,7 @@ struct Checker {
     void operator()(const Set &) const {}
     void operator()(const ScalarMath &) const {}
     void operator()(const Barrier &b) const {
-        if (b.pipe == Pipe::s) say("E-FLAG", "the scalar unit has no barrier");
+        if (b.pipe == Pipe::s) add("E-FLAG", "the scalar unit has no barrier");
     }
 };
 
@@ -304,7 +304,7 @@ int64_t alignment(const Profile &chip, const Instr::Op &op, int k, Scope scope, 
     if (scope == Scope::gm) return chip.align(scope);
     if (std::holds_alternative<ScalarLd>(op) || std::holds_alternative<ScalarSt>(op))
         return element;
-    // results follow each other closely
+    // Results are contiguous.
     if (const VecReduce *r = std::get_if<VecReduce>(&op); r && k == 0)
         return r->group ? 8 * element : element;
     return chip.align(scope);

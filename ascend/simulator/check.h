@@ -1,6 +1,6 @@
-// What can be said of one instruction without running it: types, routes, field ranges, alignment.
-// The simulator asks it of every step, where all values are known; verify() of the program, where
-// some are only known as ranges.
+// Checks of one instruction that need no execution: types, routes, ranges of fields, alignment. The
+// simulator checks every step, for which all values are known; verify() checks the program, for
+// which some values are known as ranges only.
 #pragma once
 #include "ascend/passes/issue.h"
 #include "ascend/simulator/step.h"
@@ -9,15 +9,15 @@ namespace halyard::dv {
 
 using Ranges = std::function<std::optional<Range>(const std::string &variable)>;
 
-// Everything about `i` but where its operands lie.
+// Checks all of `i` except the addresses of its operands.
 void check_instr(const Program &p, const Instr &i, const Ranges &ranges, const Report &report);
-// Bytes that operand `k` must be aligned to.
+// Returns the number of bytes to which operand `k` must be aligned.
 int64_t alignment(const Profile &chip, const Instr::Op &op, int k, Scope scope, DType t);
-// "vec_add ux[0], .. (add.cpp:12)": how messages name an instruction.
+// Returns the text by which messages name an instruction: "vec_add ux[0], .. (add.cpp:12)".
 std::string describe(const Program &p, const Instr &i);
 
-// The static part of all checks: capacities (needs addresses), structure, and check_instr on
-// everything. Empty: nothing found.
+// Runs all static checks: capacities (of buffers with addresses), alignment, and check_instr() for
+// each instruction. Returns the issues, in the order of the program.
 std::vector<Issue> verify(const Program &p);
 
 }  // namespace halyard::dv

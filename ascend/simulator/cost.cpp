@@ -5,7 +5,8 @@
 namespace halyard::dv {
 namespace {
 
-constexpr int64_t line = 512;  // bytes of GM that are moved together
+constexpr int64_t line = 512;    // bytes of GM that are moved together
+constexpr int bank_groups = 16;  // bank groups of ubuf
 
 int64_t up(const Expr &e, int unit) {
     return (e.value() + unit - 1) / unit;
@@ -33,8 +34,8 @@ double load2d(const Profile &chip, const Load2d &l, const Step &s) {
                                          : fractals * fractal_bytes / chip.at(route(s) + ".rate"));
 }
 
-// 16 rows of the matrix come from `rows` rows of the image; each further one, and each step of the
-// stride, costs a share of the rate.
+// 16 rows of the matrix are read from `rows` rows of the image. Each further row, and each step of
+// the stride, reduces the rate.
 double load3d(const Profile &chip, const Load3d &l, const Step &s) {
     const int64_t wo = (l.w.value() + l.pad[0].value() + l.pad[1].value() -
                         l.dilation_w * (l.kw - 1) - 1) /
@@ -54,48 +55,59 @@ double out_of_l0c(const Profile &chip, const std::string &way, double bytes) {
 
 }  // namespace
 
-Cost CostModel::banks(const std::array<StridedAccess, 3> &walks, int sources, int repeat,
+// The blocks of 32 B that the sources of a repeat read, each once, and the cycle in which each is
+// read: a bank group delivers one block per cycle.
+struct CostModel::Beats {
+    static constexpr int max_blocks = 16;
+    int64_t blocks[max_blocks] = {};
+    int beat[max_blocks] = {};
+    int count = 0, beats = 1;
+
+    Beats(const std::array<StridedAccess, 3> &operands, int sources, int repeat) {
+        for (int s = 1; s <= sources; s++) {
+            for (int b = 0; b < 8; b++) {
+                const int64_t block = block_of(operands[size_t(s)], repeat, b);
+                if (std::find(blocks, blocks + count, block) == blocks + count)
+                    blocks[count++] = block;
+            }
+        }
+        int used[bank_groups] = {};
+        for (int i = 0; i < count; i++) {
+            beat[i] = used[blocks[i] % bank_groups]++;
+            beats = std::max(beats, used[blocks[i] % bank_groups]);
+        }
+    }
+};
+
+int64_t CostModel::block_of(const StridedAccess &a, int repeat, int block) {
+    return (a.at + repeat * a.rep + block * a.blk) / block_bytes;
+}
+
+uint64_t CostModel::bank_bit(int64_t block) const {
+    return 1ull << (block * block_bytes / bank_bytes_ % 4 * bank_groups + block % bank_groups);
+}
+
+Cost CostModel::banks(const std::array<StridedAccess, 3> &operands, int sources, int repeat,
                       int per_repeat) const {
-    const int groups = 16;
     Cost c;
-    // by cycle: a bit per bank and group
+    // By cycle: a bit for each bank of each group that is written then.
     std::vector<uint64_t> written(static_cast<size_t>(repeat * 8 + delay_) * 4 + 1024);
     int64_t t = 0;
     for (int r = 0; r < repeat; r++) {
-        int64_t rows[16] = {};
-        int beats[groups] = {}, count = 0;
-        for (int s = 1; s <= sources; s++) {
-            for (int b = 0; b < 8; b++) {
-                const int64_t a = (walks[size_t(s)].at + r * walks[size_t(s)].rep +
-                                   b * walks[size_t(s)].blk) /
-                                  block_bytes;
-                if (std::find(rows, rows + count, a) == rows + count) rows[count++] = a;
-            }
-        }
-        int beat[16], need = 1;
-        for (int i = 0; i < count; i++) {
-            beat[i] = beats[rows[i] % groups]++;
-            need = std::max(need, beats[rows[i] % groups]);
-        }
+        const Beats reads(operands, sources, r);
         const int64_t begin = t;
-        for (int k = 0; k < need; k++, t++) {
+        for (int k = 0; k < reads.beats; k++, t++) {
             uint64_t wanted = 0;
-            for (int i = 0; i < count; i++) {
-                if (beat[i] == k) {
-                    wanted |= 1ull << (rows[i] * block_bytes / bank_bytes_ % 4 * groups +
-                                       rows[i] % groups);
-                }
-            }
+            for (int i = 0; i < reads.count; i++)
+                if (reads.beat[i] == k) wanted |= bank_bit(reads.blocks[i]);
             for (; size_t(t) < written.size() && (written[size_t(t)] & wanted); t++)
                 c.bank_clash++;
         }
-        c.group_clash += need - 1;
+        c.group_clash += reads.beats - 1;
         t = std::max(t, begin + per_repeat);
         uint64_t writes = 0;
-        for (int b = 0; b < 8; b++) {
-            const int64_t a = (walks[0].at + r * walks[0].rep + b * walks[0].blk) / block_bytes;
-            writes |= 1ull << (a * block_bytes / bank_bytes_ % 4 * groups + a % groups);
-        }
+        for (int b = 0; b < 8; b++)
+            writes |= bank_bit(block_of(operands[0], r, b));
         if (size_t(t - 1 + delay_) < written.size()) written[size_t(t - 1 + delay_)] |= writes;
     }
     c.cycles = double(t);
@@ -103,12 +115,12 @@ Cost CostModel::banks(const std::array<StridedAccess, 3> &walks, int sources, in
 }
 
 Cost CostModel::vector(const Step &s, const std::string &key, int repeat,
-                       const std::array<StridedAccess, 3> &walks, int sources) {
+                       const std::array<StridedAccess, 3> &operands, int sources) {
     const std::string full = key + "." + name_of(s.locations[s.count > 1 ? 1 : 0].dtype);
     const auto [known, fresh] = per_repeat_.try_emplace(full);
     if (fresh) known->second = int(chip_.at("vec.cost." + full, 1));
     uint64_t hash = uint64_t(known->second) * 1000003 + uint64_t(repeat) * 31 + uint64_t(sources);
-    for (const StridedAccess &w : walks) {
+    for (const StridedAccess &w : operands) {
         for (const int64_t v : {w.at, w.blk, w.rep}) {
             hash = (hash ^ uint64_t(v)) * 0x9e3779b97f4a7c15ull;
             hash ^= hash >> 29;
@@ -116,79 +128,84 @@ Cost CostModel::vector(const Step &s, const std::string &key, int repeat,
     }
     const auto [it, unseen] = seen_.try_emplace(hash);
     if (unseen) {
-        it->second = banks(walks, sources, repeat, known->second);
+        it->second = banks(operands, sources, repeat, known->second);
         it->second.cycles += head_;
     }
     return it->second;
 }
 
-Cost CostModel::of(const Step &s) {
-    const auto operand = [&](int k, int blk, const Expr &rep) {
+// The costs of the instructions, by kind.
+struct CostModel::Visitor {
+    CostModel &model;
+    const Step &s;
+    const Profile &chip = model.chip_;
+
+    StridedAccess operand(int k, int blk, const Expr &rep) const {
         return access_of(s.locations[size_t(k)], blk, rep);
-    };
-    return std::visit(
-        [&](const auto &op) -> Cost {
-            using T = std::decay_t<decltype(op)>;
-            if constexpr (std::is_same_v<T, Vec>) {
-                const int n = sources_of(op.op);
-                std::array<StridedAccess, 3> w{operand(0, op.dst_blk, op.dst_rep), {}, {}};
-                for (int k = 0; k < n; k++)
-                    w[size_t(k) + 1] = operand(k + 1, op.src_blk[k], op.src_rep[k]);
-                return vector(s, name_of(op.op), int(op.repeat.value()), w, n);
-            } else if constexpr (std::is_same_v<T, VecReduce>) {
-                const std::array<StridedAccess, 3> w{
-                    operand(0, 1, 0), operand(1, op.src_blk, op.src_rep), {}};
-                return vector(s, std::string(op.group ? "vcg" : "vc") + name_of(op.op),
-                              int(op.repeat.value()), w, 1);
-            } else if constexpr (std::is_same_v<T, VecConv>) {
-                return vector(
-                    s, "conv", int(op.repeat.value()),
-                    {operand(0, op.dst_blk, op.dst_rep), operand(1, op.src_blk, op.src_rep), {}},
-                    1);
-            } else if constexpr (std::is_same_v<T, VecCmp>) {
-                return vector(s, "cmpv", int(op.repeat.value()),
-                              {operand(0, 0, 0), operand(1, op.src_blk[0], op.src_rep[0]),
-                               operand(2, op.src_blk[1], op.src_rep[1])},
-                              2);
-            } else if constexpr (std::is_same_v<T, VecSel>) {
-                std::array<StridedAccess, 3> w{operand(0, op.dst_blk, op.dst_rep),
-                                      operand(2, op.src_blk[0], op.src_rep[0]),
-                                      {}};
-                if (s.count > 3) w[2] = operand(3, op.src_blk[1], op.src_rep[1]);
-                return vector(s, "sel", int(op.repeat.value()), w, s.count > 3 ? 2 : 1);
-            } else if constexpr (std::is_same_v<T, VecTrans>) {
-                return {double(head_) + double(op.repeat.value()) * chip_.at("vec.cost.trans.f16"),
-                        0, 0};
-            } else if constexpr (std::is_same_v<T, Dma>) {
-                return {chip_.at("local.head") +
-                            double(op.nburst.value() * op.burst.value() * block_bytes) /
-                                chip_.at(route(s) + ".rate"),
-                        0, 0};
-            } else if constexpr (std::is_same_v<T, Mmad>)
-                return {mmad(chip_, op, s.locations[1].dtype), 0, 0};
-            else if constexpr (std::is_same_v<T, Load2d>)
-                return {load2d(chip_, op, s), 0, 0};
-            else if constexpr (std::is_same_v<T, Load3d>)
-                return {load3d(chip_, op, s), 0, 0};
-            else if constexpr (std::is_same_v<T, CcToUb>) {
-                return {out_of_l0c(chip_, "l0c_ubuf",
-                                   double(op.nburst.value() * op.burst.value()) * cube * cube *
-                                       double(bytes_of(s.locations[1].dtype))),
-                        0, 0};
-            } else if constexpr (std::is_same_v<T, Fixpipe>) {
-                return {out_of_l0c(chip_, route(s),
-                                   double(op.m.value() * op.n.value()) *
-                                       double(bytes_of(s.locations[0].dtype))),
-                        0, 0};
-            } else if constexpr (std::is_same_v<T, ScalarLd> || std::is_same_v<T, ScalarSt>)
-                return {chip_.at("scalar.ubuf"), 0, 0};
-            else if constexpr (std::is_same_v<T, SetFlag> || std::is_same_v<T, WaitFlag> ||
-                               std::is_same_v<T, Barrier>)
-                return {chip_.at("flag"), 0, 0};
-            else
-                return {chip_.at("scalar"), 0, 0};
-        },
-        s.op);
+    }
+    double operand_bytes(int k) const { return double(bytes_of(s.locations[size_t(k)].dtype)); }
+    Cost vector(const std::string &key, const Expr &repeat,
+                const std::array<StridedAccess, 3> &operands, int sources) const {
+        return model.vector(s, key, int(repeat.value()), operands, sources);
+    }
+
+    Cost operator()(const Vec &v) const {
+        const int n = sources_of(v.op);
+        std::array<StridedAccess, 3> operands{operand(0, v.dst_blk, v.dst_rep), {}, {}};
+        for (int k = 0; k < n; k++)
+            operands[size_t(k) + 1] = operand(k + 1, v.src_blk[k], v.src_rep[k]);
+        return vector(name_of(v.op), v.repeat, operands, n);
+    }
+    Cost operator()(const VecReduce &v) const {
+        return vector(std::string(v.group ? "vcg" : "vc") + name_of(v.op), v.repeat,
+                      {operand(0, 1, 0), operand(1, v.src_blk, v.src_rep), {}}, 1);
+    }
+    Cost operator()(const VecConv &v) const {
+        return vector("conv", v.repeat,
+                      {operand(0, v.dst_blk, v.dst_rep), operand(1, v.src_blk, v.src_rep), {}}, 1);
+    }
+    Cost operator()(const VecCmp &v) const {
+        return vector("cmpv", v.repeat,
+                      {operand(0, 0, 0), operand(1, v.src_blk[0], v.src_rep[0]),
+                       operand(2, v.src_blk[1], v.src_rep[1])},
+                      2);
+    }
+    Cost operator()(const VecSel &v) const {
+        const bool two = s.count > 3;
+        return vector("sel", v.repeat,
+                      {operand(0, v.dst_blk, v.dst_rep), operand(2, v.src_blk[0], v.src_rep[0]),
+                       two ? operand(3, v.src_blk[1], v.src_rep[1]) : StridedAccess{}},
+                      two ? 2 : 1);
+    }
+    Cost operator()(const VecTrans &v) const {
+        return {double(model.head_) + double(v.repeat.value()) * chip.at("vec.cost.trans.f16"), 0,
+                0};
+    }
+    Cost operator()(const Dma &d) const {
+        const double bytes = double(d.nburst.value() * d.burst.value() * block_bytes);
+        return {chip.at("local.head") + bytes / chip.at(route(s) + ".rate"), 0, 0};
+    }
+    Cost operator()(const Mmad &m) const { return {mmad(chip, m, s.locations[1].dtype), 0, 0}; }
+    Cost operator()(const Load2d &l) const { return {load2d(chip, l, s), 0, 0}; }
+    Cost operator()(const Load3d &l) const { return {load3d(chip, l, s), 0, 0}; }
+    Cost operator()(const CcToUb &c) const {
+        const double sums = double(c.nburst.value() * c.burst.value()) * cube * cube;
+        return {out_of_l0c(chip, "l0c_ubuf", sums * operand_bytes(1)), 0, 0};
+    }
+    Cost operator()(const Fixpipe &f) const {
+        const double results = double(f.m.value() * f.n.value());
+        return {out_of_l0c(chip, route(s), results * operand_bytes(0)), 0, 0};
+    }
+    Cost operator()(const ScalarLd &) const { return {chip.at("scalar.ubuf"), 0, 0}; }
+    Cost operator()(const ScalarSt &) const { return {chip.at("scalar.ubuf"), 0, 0}; }
+    Cost operator()(const SetFlag &) const { return {chip.at("flag"), 0, 0}; }
+    Cost operator()(const WaitFlag &) const { return {chip.at("flag"), 0, 0}; }
+    Cost operator()(const Barrier &) const { return {chip.at("flag"), 0, 0}; }
+    template<class T> Cost operator()(const T &) const { return {chip.at("scalar"), 0, 0}; }
+};
+
+Cost CostModel::of(const Step &s) {
+    return std::visit(Visitor{*this, s}, s.op);
 }
 
 Traffic gm_traffic(const Profile &chip, const Step &s) {
@@ -206,12 +223,11 @@ Traffic gm_traffic(const Profile &chip, const Step &s) {
     t.count = int64_t(runs.size());
     t.bytes = runs[0].bytes;
     t.pitch = runs.size() > 1 ? runs[1].begin - runs[0].begin : runs[0].bytes;
-    // A burst below the 512 B of a line moves a whole power of two of bytes, from 128 on.
+    // A burst of less than a line is rounded up to 128, 256 or 512 bytes.
     double burst = double(t.bytes);
     if (t.count > 1 && t.bytes < line) burst = t.bytes <= 128 ? 128 : t.bytes <= 256 ? 256 : 512;
     t.unaligned = t.begin % line != 0 || (t.count > 1 && t.pitch % line != 0);
-    // One that begins within a line takes one line more, as long as that isn't more than the
-    // published share.
+    // A burst that begins within a line moves one line more, but no more than the published share.
     if (t.unaligned)
         burst = std::min(burst / chip.at("gm.unaligned"), double(round_up(t.bytes, line) + line));
     t.effective = double(t.count) * burst;

@@ -1,4 +1,4 @@
-// vec_conv: every rounding mode, saturating where the target is an integer.
+// vec_conv, in all rounding modes. Conversions to integers saturate.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,14 +8,14 @@
 namespace halyard::dv {
 namespace {
 
-// The neighbours of v among the values of T, v itself twice where it is one of them.
+// Returns the neighbours of v among the values of T; v itself twice if it is one of them.
 template<class T> std::pair<double, double> neighbours(double v) {
-    // perhaps not the nearest one, as it is rounded twice, but next to v
+    // It is rounded twice, so it may not be the nearest value, but it is next to v.
     const T near = T(float(v));
     const double at = double(float(near));
     if (at == v || !std::isfinite(v)) return {at, at};
     T other = near;
-    // One bit pattern up is one value away from zero.
+    // The next bit pattern is the next value away from zero.
     if (near.bits << 1 == 0)
         other.bits = uint16_t((v < 0 ? 0x8000 : 0) | 1);
     else
@@ -24,37 +24,46 @@ template<class T> std::pair<double, double> neighbours(double v) {
     return {std::min(at, next), std::max(at, next)};
 }
 
+double rounded_to_integer(double v, Round mode) {
+    switch (mode) {
+    case Round::floor: return std::floor(v);
+    case Round::ceil: return std::ceil(v);
+    case Round::away: return std::round(v);
+    case Round::truncate: return std::trunc(v);
+    case Round::none:
+    case Round::nearest_even: break;
+    }
+    return std::nearbyint(v);
+}
+
+// Rounds to 16 bits.
+template<class T> T round_to_nearest(double v) {
+    const T by_float = T(float(v));
+    if (double(float(v)) == v || !std::isfinite(float(by_float))) return by_float;
+    const auto [below, above] = neighbours<T>(v);
+    if (v - below == above - v) return T(float(below)).bits % 2 ? T(float(above)) : T(float(below));
+    return T(float(v - below < above - v ? below : above));
+}
+template<class T> T round_directed(double v, Round mode) {
+    const auto [below, above] = neighbours<T>(v);
+    if (mode == Round::ceil) return T(float(above));
+    if (mode == Round::truncate) return T(float(v < 0 ? above : below));
+    const bool up = mode == Round::away && below != above &&
+                    (v - below > above - v || (v - below == above - v && v > 0));
+    return T(float(up ? above : below));
+}
+
 template<class T> T round_to(double v, Round mode) {
     if constexpr (std::is_integral_v<T>) {
-        switch (mode) {
-        case Round::floor: v = std::floor(v); break;
-        case Round::ceil: v = std::ceil(v); break;
-        case Round::away: v = std::round(v); break;
-        case Round::truncate: v = std::trunc(v); break;
-        case Round::none:
-        case Round::nearest_even: v = std::nearbyint(v); break;
-        }
+        v = rounded_to_integer(v, mode);
         if (std::isnan(v)) return 0;
         return (T)std::clamp(v, double(std::numeric_limits<T>::min()),
                              double(std::numeric_limits<T>::max()));
-    } else if constexpr (std::is_same_v<T, float>)
+    } else if constexpr (std::is_same_v<T, float>) {
         return float(v);
-    else {
+    } else {
         const bool nearest = mode == Round::none || mode == Round::nearest_even;
-        const T by_float = T(float(v));
-        if (nearest && (double(float(v)) == v || !std::isfinite(float(by_float)))) return by_float;
-        const auto [below, above] = neighbours<T>(v);
-        if (nearest && v - below == above - v)
-            return T(float(below)).bits % 2 ? T(float(above)) : T(float(below));
-        if (nearest) return T(float(v - below < above - v ? below : above));
-        double to = below;
-        if (mode == Round::ceil)
-            to = above;
-        else if (mode == Round::truncate)
-            to = v < 0 ? above : below;
-        else if (mode == Round::away && below != above)
-            to = v - below > above - v || (v - below == above - v && v > 0) ? above : below;
-        return T(float(to));
+        return nearest ? round_to_nearest<T>(v) : round_directed<T>(v, mode);
     }
 }
 
@@ -65,8 +74,8 @@ template<class From, class To> void convert(const VecConv &v, const Step &s, Mem
     uint8_t *to = m.base(s.locations[0]);
     const uint8_t *from = m.base(s.locations[1]);
     const auto one = [&](int64_t r, int e) {
-        const double x = double(*(const From *)(from + a.element(r, e)));
-        *(To *)(to + d.element(r, e)) = round_to<To>(x * v.scale, v.round);
+        const double x = double(*reinterpret_cast<const From *>(from + a.element(r, e)));
+        *reinterpret_cast<To *>(to + d.element(r, e)) = round_to<To>(x * v.scale, v.round);
     };
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         if (!v.mask.bits) {

@@ -1,4 +1,4 @@
-// Moves between memories. Copies of bytes, but for atomic adds to GM.
+// Moves between memories. All but atomic adds to GM copy bytes.
 #include <cstring>
 
 #include "ascend/simulator/memory.h"
@@ -42,7 +42,8 @@ void execute(const DmaPad &d, const Step &s, Memory &m) {
 void execute(const Nd2Nz &d, const Step &s, Memory &m) {
     const int64_t row = d.columns.value() * int64_t(bytes_of(s.locations[1].dtype));
     const int64_t pitch = d.pitch.value() * int64_t(bytes_of(s.locations[1].dtype));
-    const int64_t column = d.rows_padded.value() * block_bytes;  // of blocks
+    const int64_t column = d.rows_padded.value() *
+                           block_bytes;  // bytes from column to column of blocks
     for (int64_t r = 0; r < d.rows.value(); r++) {
         for (int64_t b = 0; b < row; b += block_bytes) {
             uint8_t *to = m.at(s.locations[0]) + b / block_bytes * column + r * block_bytes;

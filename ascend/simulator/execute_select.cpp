@@ -1,6 +1,6 @@
 // Reductions within a repeat, comparisons, selections and transposes of the vector unit. A
-// reduction adds neighbours pairwise, level by level, each sum rounded to the operands' type, with
-// 0 for what the mask leaves out (ASSUMED where the mask has holes).
+// reduction adds neighbours pairwise, level by level, and rounds each sum to the operands' type.
+// Elements that the mask leaves out count as 0 (ASSUMED if the mask has holes).
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,8 @@
 namespace halyard::dv {
 namespace {
 
-template<class T> T pairwise(T *values, int count) {  // a power of two of them
+// Returns the pairwise sum; `count` is a power of two.
+template<class T> T pairwise(T *values, int count) {
     for (int n = count; n > 1; n /= 2) {
         for (int i = 0; i < n / 2; i++)
             values[i] = T(float(values[2 * i]) + float(values[2 * i + 1]));
@@ -17,40 +18,55 @@ template<class T> T pairwise(T *values, int count) {  // a power of two of them
     return values[0];
 }
 
+// Stores an index, which is an integer in an element's memory.
+template<class T> void store_index(T *to, int index) {
+    if constexpr (sizeof(T) == 2)
+        *reinterpret_cast<uint16_t *>(to) = uint16_t(index);
+    else
+        *reinterpret_cast<uint32_t *>(to) = uint32_t(index);
+}
+
+// Returns the unit of VecReduce::dst_rep, in elements.
+int elements_of_result(const VecReduce &v) {
+    if (v.group) return 8;
+    return v.index ? 2 : 1;
+}
+
+// The elements of a repeat, or of one of its blocks, that the mask selects.
+template<class T> struct Selected {
+    T values[128] = {};  // 0 for the others
+    T best = T(0.0f);    // the maximum or minimum; of equal values the first
+    int index = -1;      // the index of `best` in the repeat
+
+    void add(ReduceOp op, int at, int e, T x) {
+        values[at] = x;
+        const bool better = op == ReduceOp::max ? float(x) > float(best) : float(x) < float(best);
+        if (index >= 0 && !better) return;
+        best = x;
+        index = e;
+    }
+    bool is_empty() const { return index < 0; }
+};
+
 template<class T> void reduce(const VecReduce &v, const Step &s, Memory &m) {
     const int elements = lanes(s.locations[1].dtype);
     const int part = v.group ? block_bytes / int(sizeof(T)) : elements;
     const StridedAccess a = access_of(s.locations[1], v.src_blk, v.src_rep);
     const uint8_t *from = m.base(s.locations[1]);
-    T *to = (T *)m.at(s.locations[0]);
-    const int64_t stride = v.dst_rep.value() * (v.group ? 8 : v.index ? 2 : 1);
+    T *to = reinterpret_cast<T *>(m.at(s.locations[0]));
+    const int64_t stride = v.dst_rep.value() * elements_of_result(v);
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int begin = 0; begin < elements; begin += part) {
-            T values[128] = {};
-            T best = T(0.0f);
-            int place = -1;
-            bool any = false;
+            Selected<T> selected;
             for (int e = begin; e < begin + part; e++) {
-                if (!active(v.mask, e)) continue;
-                const T x = *(const T *)(from + a.element(r, e));
-                values[e - begin] = x;
-                any = true;
-                // Of equal values the first counts.
-                if (place < 0 ||
-                    (v.op == ReduceOp::max ? float(x) > float(best) : float(x) < float(best))) {
-                    best = x;
-                    place = e;
-                }
+                if (active(v.mask, e))
+                    selected.add(v.op, e - begin, e,
+                                 *reinterpret_cast<const T *>(from + a.element(r, e)));
             }
-            if (!any) continue;
+            if (selected.is_empty()) continue;
             T *result = to + r * stride + (v.group ? begin / part : 0);
-            *result = v.op == ReduceOp::add ? pairwise(values, part) : best;
-            if (!v.index) continue;
-            // an integer in the place of an element
-            if constexpr (sizeof(T) == 2)
-                *(uint16_t *)(result + 1) = uint16_t(place);
-            else
-                *(uint32_t *)(result + 1) = uint32_t(place);
+            *result = v.op == ReduceOp::add ? pairwise(selected.values, part) : selected.best;
+            if (v.index) store_index(result + 1, selected.index);
         }
     }
 }
@@ -62,8 +78,10 @@ template<class T> void compare(const VecCmp &v, const Step &s, Memory &m) {
     uint8_t *bits = m.at(s.locations[0]);
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
-            const float x = float(*(const T *)(m.base(s.locations[1]) + a.element(r, e)));
-            const float y = float(*(const T *)(m.base(s.locations[2]) + b.element(r, e)));
+            const float x = float(
+                *reinterpret_cast<const T *>(m.base(s.locations[1]) + a.element(r, e)));
+            const float y = float(
+                *reinterpret_cast<const T *>(m.base(s.locations[2]) + b.element(r, e)));
             bool is = false;
             switch (v.op) {
             case CmpOp::lt: is = x < y; break;
@@ -93,10 +111,10 @@ template<class T> void select(const VecSel &v, const Step &s, Memory &m) {
             const int64_t i = r * elements + e;
             T x = number;
             if (bits[i / 8] >> i % 8 & 1)
-                x = *(const T *)(m.base(s.locations[2]) + a.element(r, e));
+                x = *reinterpret_cast<const T *>(m.base(s.locations[2]) + a.element(r, e));
             else if (tensor)
-                x = *(const T *)(m.base(s.locations[3]) + b.element(r, e));
-            *(T *)(m.base(s.locations[0]) + d.element(r, e)) = x;
+                x = *reinterpret_cast<const T *>(m.base(s.locations[3]) + b.element(r, e));
+            *reinterpret_cast<T *>(m.base(s.locations[0]) + d.element(r, e)) = x;
         }
     }
 }

@@ -1,7 +1,7 @@
-// The vector unit: element by element in the type of the operands. f16 is computed in f32 and
-// rounded once, which is the correctly rounded result for + - * / and sqrt; exp and ln are rounded
-// from f64. rec and rsqrt are ideal here, where the hardware's are approximations (ASSUMED). max
-// and min return their second argument where one is NaN (ASSUMED).
+// The vector unit computes element by element in the type of the operands. f16 is computed in f32
+// and rounded once, which gives the correctly rounded result of + - * / and sqrt; exp and ln are
+// rounded from f64. rec and rsqrt are exact here; the hardware's are approximations (ASSUMED). max
+// and min return their second argument if one is NaN (ASSUMED).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,8 +11,7 @@
 namespace halyard::dv {
 namespace {
 
-// f(n, dst, src0, src1) on all runs of elements of an instruction that lie side by side in every
-// operand.
+// Calls f(n, dst, src0, src1) for all runs of elements that are contiguous in every operand.
 template<class T, class F> void runs(const Step &s, const Vec &v, Memory &m, const F &f) {
     const int sources = sources_of(v.op);
     const int elements = lanes(s.locations[0].dtype);
@@ -24,8 +23,9 @@ template<class T, class F> void runs(const Step &s, const Vec &v, Memory &m, con
     uint8_t *const src0 = sources > 0 ? m.base(s.locations[1]) : dst;
     uint8_t *const src1 = sources > 1 ? m.base(s.locations[2]) : src0;
     const auto call = [&](int64_t repeat, int e, int64_t n) {
-        f(n, (T *)(dst + d.element(repeat, e)), (const T *)(src0 + a.element(repeat, e)),
-          (const T *)(src1 + b.element(repeat, e)));
+        f(n, reinterpret_cast<T *>(dst + d.element(repeat, e)),
+          reinterpret_cast<const T *>(src0 + a.element(repeat, e)),
+          reinterpret_cast<const T *>(src1 + b.element(repeat, e)));
     };
     const int64_t repeat = v.repeat.value();
     const bool dense = d.blk == block_bytes && a.blk == block_bytes && b.blk == block_bytes;
@@ -114,12 +114,14 @@ template<class T> void arithmetic(const Step &s, const Vec &v, Memory &m) {
     }
 }
 
-// f16 products added to f32: the one vector operation of two types.
+// Adds f16 products to f32, the only vector operation of two types.
 void widening(const Step &s, const Vec &v, Memory &m) {
     const int elements = lanes(DType::f32);
     const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);
     const StridedAccess a = access_of(s.locations[1], v.src_blk[0], v.src_rep[0]);
-    const StridedAccess b = v.op == VecOp::mla ? access_of(s.locations[2], v.src_blk[1], v.src_rep[1]) : a;
+    const StridedAccess b = v.op == VecOp::mla
+                                ? access_of(s.locations[2], v.src_blk[1], v.src_rep[1])
+                                : a;
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
             if (!active(v.mask, e)) continue;
@@ -129,7 +131,7 @@ void widening(const Step &s, const Vec &v, Memory &m) {
                 std::memcpy(&y, m.base(s.locations[2]) + b.element(r, e), 2);
             else
                 y = float16(float(s.number));
-            float *to = (float *)(m.base(s.locations[0]) + d.element(r, e));
+            float *to = reinterpret_cast<float *>(m.base(s.locations[0]) + d.element(r, e));
             *to += float(x) * float(y);
         }
     }

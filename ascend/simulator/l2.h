@@ -1,12 +1,13 @@
-// What of the traffic with GM the chip's L2 answers. A line of 512 B is there when no more than
-// L2's bytes went by since it was last touched, with the moves of all cores taken in turn (ASSUMED:
-// the hardware's replacement isn't published).
+// A model of the chip's L2. It has a line of 512 B if no more bytes than its capacity have been
+// moved since the last access, with the moves of all cores taken in turn (ASSUMED: the hardware's
+// replacement isn't published).
 #pragma once
 #include "ascend/simulator/cost.h"
 
 namespace halyard::dv {
 
-// For each block, for each of its moves: the share of the bytes that L2 has. Blocks b, b + cores,
+// Returns for each block, for each of its moves, the share of the bytes that L2 has. Blocks b, b +
+// cores,
 // .. run on one core.
 std::vector<std::vector<float>> l2_hits(
     const Profile &chip, int cores, int64_t blocks,

@@ -8,51 +8,51 @@
 
 namespace halyard::dv {
 
-struct Memory::Waiting {
+struct Memory::Pool {
     std::mutex mutex;
-    std::map<const Profile *, std::vector<Banks>> of;
+    std::map<const Profile *, std::vector<Banks>> free;
 };
-Memory::Waiting &Memory::waiting() {
-    static Waiting all;
+Memory::Pool &Memory::pool() {
+    static Pool all;
     return all;
 }
 
-Memory::Memory(const Profile &chip, std::vector<Binding> gm, bool again)
-    : chip_(chip), again_(again), gm_(std::move(gm)) {
-    if (again) {
-        const std::lock_guard lock(waiting().mutex);
-        std::vector<Banks> &some = waiting().of[&chip];
-        if (!some.empty()) {
-            banks_ = std::move(some.back());
-            some.pop_back();
+Memory::Memory(const Profile &chip, std::vector<Binding> gm, bool reuse)
+    : chip_(chip), reuse_(reuse), gm_(std::move(gm)) {
+    if (reuse) {
+        const std::lock_guard lock(pool().mutex);
+        std::vector<Banks> &free = pool().free[&chip];
+        if (!free.empty()) {
+            banks_ = std::move(free.back());
+            free.pop_back();
             return;
         }
     }
     for (int s = 1; s < scope_count; s++) {
-        const size_t size = size_t(chip.bytes((Scope)s));
+        const size_t size = size_t(chip.bytes(static_cast<Scope>(s)));
         for (Zeros *zeros : {&banks_.bytes[s], &banks_.shadow[s]}) {
-            zeros->reset((uint8_t *)std::calloc(std::max<size_t>(size, 1), 1));
+            zeros->reset(static_cast<uint8_t *>(std::calloc(std::max<size_t>(size, 1), 1)));
             if (!*zeros) throw std::bad_alloc();
         }
     }
 }
 
 Memory::~Memory() {
-    if (!again_ || !banks_.bytes[1]) return;  // not where it has moved
+    if (!reuse_ || !banks_.bytes[1]) return;  // it has been moved from
     forget_all();
     for (int s = 1; s < scope_count; s++)
         std::memset(banks_.bytes[s].get(), 0, size_t(ever_[s]));
-    constexpr size_t most = 64;  // more than there are threads
-    const std::lock_guard lock(waiting().mutex);
-    std::vector<Banks> &some = waiting().of[&chip_];
-    if (some.size() < most) some.push_back(std::move(banks_));
+    constexpr size_t max_free = 64;  // more than there are threads
+    const std::lock_guard lock(pool().mutex);
+    std::vector<Banks> &free = pool().free[&chip_];
+    if (free.size() < max_free) free.push_back(std::move(banks_));
 }
 
 int64_t Memory::unwritten(Scope s, const Run &r) const {
     if (s == Scope::gm) return -1;
     const uint8_t *first = banks_.shadow[int(s)].get() + r.begin;
     const void *hole = std::memchr(first, 0, size_t(r.bytes));
-    return hole ? r.begin + ((const uint8_t *)hole - first) : -1;
+    return hole ? r.begin + (static_cast<const uint8_t *>(hole) - first) : -1;
 }
 
 void Memory::wrote(Scope s, const Run &r) {

@@ -1,5 +1,5 @@
-// The memories of one core and the caller's tensors, with a shadow that knows which bytes were
-// written.
+// Memory: the memories of one core and the caller's tensors, with shadow memory for the bytes that
+// have been written.
 #pragma once
 #include <cstdlib>
 #include <memory>
@@ -17,24 +17,26 @@ struct Binding {
 
 class Memory {
 public:
-    // `again`: what a memory of before left may come back, zeroed where it was written; only
-    // wrote() says so.
-    Memory(const Profile &chip, std::vector<Binding> gm, bool again = false);
+    // With `reuse`, takes the memories of a destroyed Memory if there are any, and leaves its own
+    // to the next one. They are zeroed as far as wrote() was called.
+    Memory(const Profile &chip, std::vector<Binding> gm, bool reuse = false);
     ~Memory();
     Memory(Memory &&) = default;
     uint8_t *at(const Location &p) { return base(p) + p.at; }
     uint8_t *base(const Location &p) {
-        return p.scope == Scope::gm ? (uint8_t *)gm_[size_t(p.tensor)].data
+        return p.scope == Scope::gm ? static_cast<uint8_t *>(gm_[size_t(p.tensor)].data)
                                     : banks_.bytes[int(p.scope)].get();
     }
-    // The first of the run's bytes that nobody wrote, or -1. GM is always written.
+    // Returns the first byte of the run that hasn't been written, or -1. All of GM counts as
+    // written.
     int64_t unwritten(Scope s, const Run &r) const;
-    void wrote(Scope s, const Run &r);
-    void forget(Scope s, int64_t begin, int64_t bytes);
+    void wrote(Scope s, const Run &r);                   // marks bytes as written
+    void forget(Scope s, int64_t begin, int64_t bytes);  // marks bytes as not written
     void forget_all();
 
 private:
-    // Zeros, which cost nothing where nobody writes: most programs use little of a core's memories.
+    // Zeroed memory, whose pages exist only once they are written: most programs use little of a
+    // core's memories.
     struct Free {
         void operator()(uint8_t *p) const { std::free(p); }
     };
@@ -42,21 +44,19 @@ private:
     struct Banks {
         Zeros bytes[scope_count], shadow[scope_count];
     };
-    // Those that wait for the next core. A fresh one is megabytes, of which the system makes zeros
-    // again.
-    struct Waiting;
-    static Waiting &waiting();
+    // Memories for reuse: allocating and zeroing megabytes takes time.
+    struct Pool;
+    static Pool &pool();
 
     const Profile &chip_;
-    const bool again_;
+    const bool reuse_;
     std::vector<Binding> gm_;
     Banks banks_;
-    int64_t written_[scope_count] = {};  // where the bytes end that somebody wrote, of this block
-    int64_t ever_[scope_count] = {};     // and of all blocks
+    int64_t written_[scope_count] = {};  // the end of the bytes written since forget_all()
+    int64_t ever_[scope_count] = {};     // the end of the bytes ever written
 };
 
-// Runs one instruction: reads and writes its operands at once. Arithmetic is documented with each
-// unit, in execute_*.cpp.
+// Executes one instruction. Its arithmetic is documented with each unit, in execute_*.cpp.
 void execute(const Step &s, Memory &m);
 double scalar_load(const Step &s, Memory &m);
 

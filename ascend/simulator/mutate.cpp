@@ -78,7 +78,7 @@ private:
         if (runs && here("late-start", "loop")) f.begin = f.begin + 1;
         body(f.body);
     }
-    // False where the code is to be left out.
+    // Returns false if the branch is to be removed.
     bool condition(Body &nodes, size_t k, If &c) {
         if (c.otherwise.empty() && here("dropped-tail", "guarded code")) return false;
         if (here("lost-guard", c.otherwise.empty() ? "guard" : "special case")) {
@@ -103,8 +103,8 @@ private:
         std::visit([&](auto &op) { numbers(op, name); }, i.op);
         return true;
     }
-    // Both sides of a flag go, wherever it is set and waited for: without one of them it is out of
-    // balance, which anyone sees.
+    // Both sides of a flag are removed everywhere: without one of them its uses would not be
+    // balanced, which every check finds.
     void flag(const Flag &f) {
         for (const Flag &known : flags_)
             if (known == f) return;
@@ -284,7 +284,7 @@ private:
         negate(op.b, name);
     }
     void numbers(ScalarSt &op, const std::string &name) { negate(op.value, name); }
-    // loads of the scalar unit, flags and barriers
+    // Scalar loads, flags and barriers have none.
     template<class Op> void numbers(Op &, const std::string &) {}
 
     const std::string wanted_;

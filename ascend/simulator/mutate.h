@@ -1,5 +1,5 @@
-// Faults that authors make, and lowerings, planted into a program one at a time: the share that the
-// checks find is what they are worth.
+// Mutants of programs: faults that authors and lowerings make, planted into a program one at a
+// time. The share of them that the checks find measures the checks.
 #pragma once
 #include <string>
 #include <utility>
@@ -9,14 +9,14 @@
 
 namespace halyard::dv {
 
-const std::vector<std::pair<std::string, std::string>> &fault_kinds();  // name, what it is
+const std::vector<std::pair<std::string, std::string>> &fault_kinds();  // name and description
 
-// What could be planted into a program that has its flags, each as "kind: place". Equal places are
-// counted: "wrong-offset: vec_add #3". What could show nowhere is left out: a bank of a buffer that
-// has one slot, the second of two repeats where there is one.
+// Returns the faults that can be planted into a program with flags, each as "kind: place". Equal
+// ones are numbered: "wrong-offset: vec_add #3". Faults without effect are left out, for example
+// another slot of a buffer that has only one.
 std::vector<std::string> faults_of(const Program &p);
 
-// The program with this fault; false where it has no such place.
+// Plants a fault. Returns false if the program has no such place.
 bool plant(Program &p, const std::string &fault);
 
 }  // namespace halyard::dv

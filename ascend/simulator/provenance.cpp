@@ -20,7 +20,7 @@ int64_t number_of(const Origin &o) {
     }
 }
 
-// Digits as f16, and back: both are asked for with every element.
+// Tables of the digits as f16, and back.
 struct Digits {
     std::vector<float16> half;
     std::vector<uint16_t> digit;
@@ -53,7 +53,7 @@ Provenance::Provenance(const Program &p, Hooks hooks) : program_(p), hooks_(std:
 
 void Provenance::run(Walker &walker, int64_t block) {
     begun_ = 0;
-    // What nobody wrote is nothing that anybody knows.
+    // All memory is unknown at first.
     for (const Scope s : {Scope::ub, Scope::l1, Scope::l0a, Scope::l0b, Scope::l0c}) {
         int64_t used = 0;
         for (const Buffer &b : program_.buffers)
@@ -62,9 +62,10 @@ void Provenance::run(Walker &walker, int64_t block) {
         p.scope = s;
         for (Memory &m : memories_) {
             if (s == Scope::l0c)
-                std::fill_n((float *)m.base(p), used / 4, float(base - 1));
+                std::fill_n(reinterpret_cast<float *>(m.base(p)), used / 4, float(base - 1));
             else
-                std::fill_n((float16 *)m.base(p), used / 2, float16(float(base - 1)));
+                std::fill_n(reinterpret_cast<float16 *>(m.base(p)), used / 2,
+                            float16(float(base - 1)));
         }
     }
     walker.run(block, *this);
@@ -131,7 +132,8 @@ void Provenance::from_gm(const Dma &d, const Step &s) {
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         for (Memory &m : memories_) {
             if (none)
-                std::fill_n((float16 *)(m.base(s.locations[0]) + to), bytes / 2, digits().half.back());
+                std::fill_n(reinterpret_cast<float16 *>(m.base(s.locations[0]) + to), bytes / 2,
+                            digits().half.back());
         }
         for (int64_t b = 0; b < bytes && !none; b += 2)
             put(s.locations[0], to + b, hooks_.read(s.locations[1].tensor, (from + b) / 2));

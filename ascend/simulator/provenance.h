@@ -1,5 +1,6 @@
-// Runs a program on the numbers of elements instead of their values: what is copied, transposed or
-// gathered keeps its number, so every place shows which element of which tensor it has.
+// Provenance: runs a program on the numbers of elements instead of their values. Elements keep
+// their number when they are copied, transposed or gathered, so each memory position shows which
+// element it has.
 #pragma once
 #include <array>
 #include <functional>
@@ -10,20 +11,21 @@
 
 namespace halyard::dv {
 
-// What is in a place: an element of a tensor, a sum of products, 0, or nobody knows.
+// The content of a memory position: an element of a tensor, a sum of products, 0, or something
+// unknown.
 struct Origin {
     enum Kind : uint8_t { zero, element, sum, unknown } kind = zero;
-    int tensor = 0;  // of an element: its place among the program's tensors, 0..3
-    // of an element; of a sum its place in l0c, by accumulators of 4 B, and how many sums had begun
-    // before
+    int tensor = 0;  // an element's tensor, 0..3
+    // An element's index in its tensor. For a sum, its position in l0c in units of 4 B, plus
+    // sums_at_once for each mmad that has begun sums before.
     int64_t index = 0;
     bool operator==(const Origin &) const = default;
 };
 
 class Provenance : public Sink {
 public:
-    // An mmad: row r has left(r, k), column c has right(k, c), k < depth; the sums are numbers from
-    // `sums` on, [columns / 16][rows][16].
+    // An mmad. Row r has left(r, k) and column c has right(k, c), k < depth. The numbers of the
+    // sums begin at `sums`, in the order [columns / 16][rows][16].
     struct Products {
         const Step *step;
         int64_t rows, columns, depth, sums;
@@ -32,28 +34,28 @@ public:
         std::function<Origin(int64_t k, int64_t column)> right;
     };
     struct Hooks {
-        // of global memory; a tensor whose first element is unknown is so as a whole
+        // Returns the origin of an element of global memory. If a tensor's first element is
+        // unknown, all of them are.
         std::function<Origin(int tensor, int64_t index)> read;
-        // to it; may be none
+        // Is called for each element that is stored to global memory; may be empty.
         std::function<void(int tensor, int64_t index, const Origin &, const Step &)> write;
-        // none: operands aren't moved to the cube unit
+        // Is called for each mmad; if empty, operands aren't moved to the cube unit.
         std::function<void(const Products &)> products;
     };
-    // numbers of sums: their place in l0c, and sums_at_once for each beginning
     static constexpr int64_t sums_at_once = 1 << 16;
 
     Provenance(const Program &p, Hooks hooks);
     void run(Walker &walker, int64_t block);
-    // elements that were moved or multiplied
+    // Returns the number of elements that have been moved or multiplied.
     int64_t elements_checked() const { return elements_checked_; }
 
     void step(Step &s) override;
     double load(Step &s) override;
 
 private:
-    // digits of a number, each of them an f16 in a memory of its own
+    // A number has three digits to the base 2048, each of them an f16 in a memory of its own.
     static constexpr int planes = 3;
-    static constexpr int64_t base = 2048;  // what an f16 counts to
+    static constexpr int64_t base = 2048;
     const Program &program_;
     const Hooks hooks_;
     std::vector<Memory> memories_;

@@ -11,7 +11,7 @@ void check_owners(const Program &p, std::vector<Written> &all, IssueLog &log) {
     std::sort(all.begin(), all.end(), [](const Written &a, const Written &b) {
         return std::tie(a.tensor, a.begin, a.block) < std::tie(b.tensor, b.begin, b.block);
     });
-    // the runs that reach furthest: of all blocks, and of all but that one's
+    // The run that ends last, and the one that ends last among those of other blocks.
     const Written *furthest = nullptr, *other = nullptr;
     for (const Written &w : all) {
         if (furthest && furthest->tensor != w.tensor) furthest = other = nullptr;
@@ -51,7 +51,7 @@ std::string Runner::memory_name(const Location &p) const {
     return p.scope == Scope::gm ? program_.tensors[size_t(p.tensor)].name : name_of(p.scope);
 }
 
-void Runner::bounds(const Step &s, int k) {
+void Runner::check_bounds(const Step &s, int k) {
     const Location &p = s.locations[size_t(k)];
     if (const int64_t unit = alignment(chip_, s.op, k, p.scope, p.dtype); p.at % unit != 0) {
         fail("E-ALIGN", s,
@@ -75,7 +75,7 @@ void Runner::bounds(const Step &s, int k) {
         trace_->written.push_back({p.tensor, r.begin, r.begin + r.bytes, block_, s.instr});
 }
 
-void Runner::initialised(const Step &s, int k) {
+void Runner::check_initialised(const Step &s, int k) {
     const Location &p = s.locations[size_t(k)];
     for (const Run &r : runs_[size_t(k)]) {
         if (const int64_t hole = memory_->unwritten(p.scope, r); hole >= 0) {
@@ -86,8 +86,8 @@ void Runner::initialised(const Step &s, int k) {
     }
 }
 
-void Runner::instruction(const Step &s) {
-    if (s.settled && sound_.count(s.instr)) return;
+void Runner::check_fields(const Step &s) {
+    if (s.settled && checked_.count(s.instr)) return;
     static const Ranges none = [](const std::string &) -> std::optional<Range> { return {}; };
     bool bad = false;
     const Report report = [&](const std::string &id, const std::string &text) {
@@ -96,15 +96,16 @@ void Runner::instruction(const Step &s) {
     };
     check_instr(program_, Instr{s.op, s.instr->where}, none, report);
     if (bad) throw Stop();
-    if (s.settled) sound_.insert(s.instr);
+    if (s.settled) checked_.insert(s.instr);
 }
 
 void Runner::check(const Step &s) {
-    instruction(s);
+    check_fields(s);
     for (int k = 0; k < s.count; k++)
-        bounds(s, k);
+        check_bounds(s, k);
     for (int k = 0; k < s.count && memory_; k++)
-        if (s.locations[size_t(k)].read && s.locations[size_t(k)].scope != Scope::gm) initialised(s, k);
+        if (s.locations[size_t(k)].read && s.locations[size_t(k)].scope != Scope::gm)
+            check_initialised(s, k);
 }
 
 void Runner::step(Step &s) {

@@ -39,17 +39,18 @@ void check_arguments(const Program &p, const Walker &w, const std::vector<Bindin
     }
 }
 
-// In order of time the program runs a second time, on what the caller's tensors held before the
-// first one.
+// Copies of the caller's tensors. In order of time the program runs a second time, on their values
+// before the first run.
 class Copies {
 public:
     explicit Copies(const std::vector<Binding> &gm) {
         for (const Binding &b : gm)
-            kept_.emplace_back((const uint8_t *)b.data, (const uint8_t *)b.data + b.bytes);
+            kept_.emplace_back(static_cast<const uint8_t *>(b.data),
+                               static_cast<const uint8_t *>(b.data) + b.bytes);
     }
     void restore(const std::vector<Binding> &gm) const {
         for (size_t t = 0; t < gm.size(); t++)
-            std::copy(kept_[t].begin(), kept_[t].end(), (uint8_t *)gm[t].data);
+            std::copy(kept_[t].begin(), kept_[t].end(), static_cast<uint8_t *>(gm[t].data));
     }
 
 private:
@@ -74,7 +75,7 @@ public:
     }
 
     SimResult run() {
-        // What the core's memories couldn't hold can't be run.
+        // A program that doesn't fit the core's memories can't be run.
         for (const Issue &i : verify(program))
             if (i.id == "E-CAP") result.issues.push_back(i);
         if (!result.issues.empty()) return std::move(result);
@@ -109,7 +110,7 @@ public:
 
 private:
     void each_core(const std::function<void(int)> &f) {
-        // Atomic adds of several cores would meet in another order in every run.
+        // Atomic adds of cores in parallel would be in another order in every run.
         if (adds_atomically(program.body)) {
             for (int c = 0; c < cores; c++)
                 f(c);

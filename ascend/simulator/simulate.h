@@ -1,5 +1,5 @@
-// Runs a program as the chip would: what it computes, what is wrong with it, and how long it takes.
-// Cycles are the model's, see cost.h and the profile; no Ascend chip has been measured.
+// Simulates a program: computes its results, checks it, and estimates its time. Cycles are the
+// model's (cost.h and the chip's profile); no Ascend chip has been measured.
 #pragma once
 #include <array>
 
@@ -10,29 +10,29 @@
 namespace halyard::dv {
 
 struct SimOptions {
-    // computes; without it only time is simulated, and scalar loads give 0
+    // Computes results. If false, only time is simulated, and scalar loads return 0.
     bool functional = true;
     bool races = true;   // looks for races
-    bool timing = true;  // without it only the program order runs
-    // writes appear when they finish, so that a missing flag gives wrong numbers, too
+    bool timing = true;  // simulates time; if false, only runs in program order
+    // Makes writes visible when they finish, so that a missing flag gives wrong results.
     bool in_time_order = false;
-    int timeline_cores = 1;  // of so many cores every instruction is kept
+    int timeline_cores = 1;  // the number of cores whose timelines are recorded
 };
 
-// What a core did, in cycles and bytes.
+// The statistics of a core, in cycles and bytes.
 struct CoreStats {
-    double cycles = 0;  // until its last block ended
+    double cycles = 0;  // until the end of its last block
     std::array<double, pipe_count> busy = {};
-    // the scalar unit waited for a place in the pipe's queue
+    // Cycles during which the scalar unit waited because the pipe's queue was full.
     std::array<double, pipe_count> queue_full = {};
-    // busy, by kind
+    // Busy cycles by kind.
     double cube_fp16 = 0, cube_int8 = 0, vector_fp16 = 0, vector_fp32 = 0, vector_int32 = 0,
            vector_misc = 0;
-    // of ubuf's banks
+    // Cycles lost by conflicts of ubuf's banks.
     double group_clash = 0, bank_clash = 0;
     double scalar_loads = 0, scalar_stores = 0;
-    std::array<double, scope_count> read = {}, written = {};  // bytes; GM's stand below
-    double cube_read = 0, cube_written = 0;                   // bytes of l0c by mmads
+    std::array<double, scope_count> read = {}, written = {};  // bytes, without GM
+    double cube_read = 0, cube_written = 0;                   // bytes of l0c, by mmads
     double gm_read = 0, gm_write = 0, l2_read = 0, l2_write = 0;
     double instructions = 0;
 };
@@ -47,17 +47,18 @@ using CoreTimeline = std::vector<Event>;
 
 struct SimResult {
     std::vector<Issue> issues;
-    double cycles = 0, us = 0;  // of the slowest core
+    double cycles = 0, us = 0;  // the slowest core's
     int64_t blocks = 0;
-    int cores = 0;                 // that had work
+    int cores = 0;                 // the number of cores that had work
     std::vector<CoreStats> stats;  // one per core that had work
     std::vector<CoreTimeline> timelines;
     bool ok() const { return !has_errors(issues); }
 };
 
-// `gm` in the order of Program::tensors, `scalars` in that of Program::scalars. Cores run side by
-// side on the pool; the result doesn't depend on how many. Mistakes in the program are issues;
-// AttrError is for wrong arguments: sizes, counts, unplaced buffers.
+// Simulates a program. `gm` is in the order of Program::tensors, `scalars` in that of
+// Program::scalars. Cores run in parallel on the thread pool; the result doesn't depend on the
+// number of threads. Errors of the program are issues. Throws AttrError for wrong arguments: sizes,
+// counts, buffers without addresses.
 SimResult simulate(const Program &p, const std::vector<Binding> &gm, const Scalars &scalars = {},
                    const SimOptions &options = {});
 

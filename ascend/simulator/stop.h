@@ -1,4 +1,5 @@
-// Ends the simulation of a block after an issue that leaves nothing sensible to go on with.
+// Stop: an exception that ends the simulation of a block after an issue that makes its further
+// results meaningless.
 #pragma once
 
 namespace halyard::dv {

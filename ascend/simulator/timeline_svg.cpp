@@ -8,9 +8,10 @@ namespace halyard::dv {
 namespace {
 
 constexpr int left = 56, top = 34, lane = 26, bar = 18, width = 900;  // pixels
-// of a bar; nearer ones of one name become one
-constexpr double least = 0.75;
-constexpr double edged = 4, letter = 5;
+constexpr double min_width =
+    0.75;  // the least width of a bar; bars of one name that are closer are merged
+constexpr double min_edged = 4;  // a wider bar has a white edge
+constexpr double letter = 5;     // the width of a letter
 
 struct Bar {
     std::string name;
@@ -23,7 +24,8 @@ std::vector<Bar> bars(const CoreTimeline &events, Pipe pipe, double pixel) {
     for (const Event &e : events) {
         if (e.pipe != pipe || !e.instr) continue;
         const std::string name = name_of(*e.instr);
-        if (!all.empty() && all.back().name == name && e.start - all.back().end < least * pixel) {
+        if (!all.empty() && all.back().name == name &&
+            e.start - all.back().end < min_width * pixel) {
             all.back().end = e.end;
             all.back().count++;
         } else
@@ -43,11 +45,11 @@ std::string label(double x, double y, const std::string &anchor, const std::stri
            words + "</text>\n";
 }
 
-// With its name where there is room, and a white edge where it wouldn't swallow the bar.
+// Returns a bar with its name, if there is room, and a white edge unless it would hide the bar.
 std::string drawn(const Bar &b, double x, double y, double wide) {
     std::string s = "<rect x=\"" + text(x) + "\" y=\"" + text(y) + "\" width=\"" +
-                    text(std::max(wide, least)) + "\" height=\"" + std::to_string(bar) + "\"" +
-                    (wide > edged ? " stroke=\"white\"" : "") + "><title>" +
+                    text(std::max(wide, min_width)) + "\" height=\"" + std::to_string(bar) + "\"" +
+                    (wide > min_edged ? " stroke=\"white\"" : "") + "><title>" +
                     (b.count > 1 ? std::to_string(b.count) + " " : "") + b.name + ", cycles " +
                     std::to_string(int64_t(b.start)) + " to " + std::to_string(int64_t(b.end)) +
                     "</title></rect>\n";
@@ -59,7 +61,7 @@ std::string drawn(const Bar &b, double x, double y, double wide) {
     return s;
 }
 
-// 1, 2 or 5 times a power of ten, so that there are 4 to 10 of them.
+// Returns a step of 1, 2 or 5 times a power of ten, of which there are 4 to 10.
 double step_of(double cycles) {
     const double power = std::pow(10, std::floor(std::log10(cycles / 4)));
     return cycles / 4 >= 5 * power ? 5 * power : cycles / 4 >= 2 * power ? 2 * power : power;
@@ -79,10 +81,10 @@ std::string timeline_svg(const Program &p, const SimResult &r) {
     std::string lanes;
     int n = 0;
     for (int pipe = 0; pipe < pipe_count; pipe++) {
-        const std::vector<Bar> all = bars(events, (Pipe)pipe, pixel);
+        const std::vector<Bar> all = bars(events, static_cast<Pipe>(pipe), pixel);
         if (all.empty()) continue;
         const double y = top + lane * n++;
-        lanes += label(left - 8, y + 13, "end", name_of((Pipe)pipe)) + "<g fill=\"" +
+        lanes += label(left - 8, y + 13, "end", name_of(static_cast<Pipe>(pipe))) + "<g fill=\"" +
                  colours[pipe] + "\">\n";
         for (const Bar &b : all)
             lanes += drawn(b, left + b.start / pixel, y, (b.end - b.start) / pixel);

@@ -44,7 +44,7 @@ void Timer::run(Walker &walker, int64_t block, const std::vector<float> &hits,
     for (const double f : free_)
         now_ = std::max(now_, f);
     commit_until(never);
-    // The next block begins when all is done.
+    // The next block begins once all instructions have finished.
     Clock all = {};
     for (int p = 0; p < pipe_count; p++)
         all[size_t(p)] = epochs_[p];
@@ -54,10 +54,10 @@ void Timer::run(Walker &walker, int64_t block, const std::vector<float> &hits,
     }
     for (size_t f = 0; f < flags_.size(); f++) {
         if (flags_[f].set) {
-            say("E-FLAG", flags_[f].by, [&] {
+            add_issue("E-FLAG", flags_[f].by, [&] {
                 return "flag " +
-                       flag_text((Pipe)(f / 16 / pipe_count), (Pipe)(f / 16 % pipe_count),
-                                 int64_t(f) % 16) +
+                       flag_text(static_cast<Pipe>(f / 16 / pipe_count),
+                                 static_cast<Pipe>(f / 16 % pipe_count), int64_t(f) % 16) +
                        " is still set at the end of the program, and would be in the next one";
             });
         }
@@ -86,7 +86,7 @@ bool Timer::advance() {
     double start = never;
     for (int p = 0; p < pipe_count; p++) {
         if (queues_[p].empty()) continue;
-        const double t = start_of((Pipe)p, queues_[p].front());
+        const double t = start_of(static_cast<Pipe>(p), queues_[p].front());
         if (t < start) {
             start = t;
             first = p;
@@ -95,15 +95,17 @@ bool Timer::advance() {
     if (first < 0) return false;
     const Queued q = std::move(queues_[first].front());
     queues_[first].pop_front();
-    run_on((Pipe)first, q);
+    run_on(static_cast<Pipe>(first), q);
     return true;
 }
 
 void Timer::advance_to(double time) {
     for (;;) {
         double start = never;
-        for (int p = 0; p < pipe_count; p++)
-            if (!queues_[p].empty()) start = std::min(start, start_of((Pipe)p, queues_[p].front()));
+        for (int p = 0; p < pipe_count; p++) {
+            if (!queues_[p].empty())
+                start = std::min(start, start_of(static_cast<Pipe>(p), queues_[p].front()));
+        }
         if (start > time || !advance()) return;
     }
 }
@@ -118,7 +120,7 @@ void Timer::deadlock(const Step *scalar) {
         }
     };
     for (int p = 0; p < pipe_count; p++)
-        if (!queues_[p].empty()) waiting(queues_[p].front().step, (Pipe)p);
+        if (!queues_[p].empty()) waiting(queues_[p].front().step, static_cast<Pipe>(p));
     if (scalar) waiting(*scalar, Pipe::s);
     log_.add("E-FLAG", nullptr, [&] {
         return "nobody sets the flags that hold the pipes at cycle " +
@@ -130,13 +132,13 @@ void Timer::deadlock(const Step *scalar) {
 void Timer::set(const Step &s, Pipe src, Pipe dst, int64_t id, double time) {
     Flag &f = flag(src, dst, id);
     if (f.set) {
-        say("E-FLAG", s.instr, [&] {
+        add_issue("E-FLAG", s.instr, [&] {
             return "flag " + flag_text(src, dst, id) + " is set already, by " +
                    describe(setup_.program, *f.by);
         });
     }
     f = {true, time, clocks_[int(src)], s.instr};
-    f.clock[size_t(src)] = epochs_[int(src)];  // it runs after all earlier work of its pipe
+    f.clock[size_t(src)] = epochs_[int(src)];  // it runs after all earlier instructions of its pipe
 }
 
 void Timer::wait(Pipe src, Pipe dst, int64_t id) {
@@ -164,7 +166,7 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
                                            : 1);
     const double from_l2 = t.effective * q.hit;
     const double from_gm = t.effective - from_l2;
-    // Both directions and all cores share the port; L2 doesn't.
+    // Both directions and all cores share the port to GM. L2 has bandwidth of its own.
     const double rate = from_gm / chip_.at(t.write ? "gm.write" : "gm.read") +
                         from_l2 / chip_.at(t.write ? "l2.write" : "l2.read");
     port_ = std::max(port_, start) + from_gm / share;
@@ -172,14 +174,14 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
     (t.write ? stats_.gm_write : stats_.gm_read) += raw * (1 - q.hit);
     (t.write ? stats_.l2_write : stats_.l2_read) += raw;
     if (t.unaligned && t.effective > 1.1 * raw) {
-        say("W-ALIGN512", q.step.instr, [&] {
+        add_issue("W-ALIGN512", q.step.instr, [&] {
             return "bursts in '" + tensor.name +
                    "' don't begin at multiples of 512 B, which leaves " +
                    std::to_string(int(100 * chip_.at("gm.unaligned"))) + " % of the rate";
         });
     }
     if (raw < 16384) {
-        say("W-SMALLDMA", q.step.instr, [&] {
+        add_issue("W-SMALLDMA", q.step.instr, [&] {
             return "moves " + std::to_string(int64_t(raw)) + " B, the full rate takes 16384 B";
         });
     }
@@ -229,7 +231,7 @@ void Timer::run_here(const Step &s) {
         now_ += flag_cost_;
         return set(s, f->src, f->dst, f->id.value(), now_);
     }
-    if (std::holds_alternative<Barrier>(s.op)) {  // of all pipes
+    if (std::holds_alternative<Barrier>(s.op)) {  // a barrier of all pipes
         while (advance()) {
         }
         for (const auto &q : queues_)
@@ -291,7 +293,8 @@ void Timer::scalar_work(const Instr *) {
 }
 
 void Timer::execute_at(const Step &s, double end) {
-    // The result is computed from what is visible at the start, taken back, and appears at the end.
+    // The result is computed from the memory's state at the start, removed again, and stored at the
+    // end.
     std::vector<Pending> writes;
     std::vector<uint8_t> before;
     for (int k = 0; k < s.count; k++) {
@@ -339,7 +342,7 @@ void Timer::count(const Step &s, const Cost &c, double busy) {
     stats_.group_clash += c.group_clash;
     stats_.bank_clash += c.bank_clash;
     if (c.group_clash + c.bank_clash > 0) {
-        say("W-BANK", s.instr, [&] {
+        add_issue("W-BANK", s.instr, [&] {
             return "banks of ubuf clash for " +
                    std::to_string(int64_t(c.group_clash + c.bank_clash)) + " of " +
                    std::to_string(int64_t(c.cycles)) + " cycles; shift an operand by a few blocks";
@@ -349,30 +352,35 @@ void Timer::count(const Step &s, const Cost &c, double busy) {
     if (std::holds_alternative<ScalarSt>(s.op)) stats_.scalar_stores += busy;
     if (s.pipe == Pipe::m)
         (s.locations[1].dtype == DType::i8 ? stats_.cube_int8 : stats_.cube_fp16) += busy;
-    if (s.pipe == Pipe::v) {
-        const DType t = s.locations[s.count > 1 ? 1 : 0].dtype;
-        const bool arithmetic = std::holds_alternative<Vec>(s.op) ||
-                                std::holds_alternative<VecReduce>(s.op);
-        double &kind = !arithmetic       ? stats_.vector_misc
-                       : t == DType::f16 ? stats_.vector_fp16
-                       : t == DType::f32 ? stats_.vector_fp32
-                       : t == DType::i32 ? stats_.vector_int32
-                                         : stats_.vector_misc;
-        kind += busy;
+    if (s.pipe == Pipe::v) vector_cycles_of(s) += busy;
+    for (int k = 0; k < s.count; k++)
+        count_bytes(s, k);
+}
+
+double &Timer::vector_cycles_of(const Step &s) const {
+    const bool arithmetic = std::holds_alternative<Vec>(s.op) ||
+                            std::holds_alternative<VecReduce>(s.op);
+    if (!arithmetic) return stats_.vector_misc;
+    switch (s.locations[s.count > 1 ? 1 : 0].dtype) {
+    case DType::f16: return stats_.vector_fp16;
+    case DType::f32: return stats_.vector_fp32;
+    case DType::i32: return stats_.vector_int32;
+    default: return stats_.vector_misc;
     }
-    for (int k = 0; k < s.count; k++) {
-        const Location &p = s.locations[size_t(k)];
-        if (p.scope == Scope::gm) continue;
-        footprint(s, k, runs_);
-        double bytes = 0;
-        for (const Run &r : runs_)
-            bytes += double(r.bytes);
-        if (p.read) stats_.read[size_t(p.scope)] += bytes;
-        if (p.written) stats_.written[size_t(p.scope)] += bytes;
-        if (p.scope != Scope::l0c || s.pipe != Pipe::m) continue;
-        if (p.read) stats_.cube_read += bytes;
-        if (p.written) stats_.cube_written += bytes;
-    }
+}
+
+void Timer::count_bytes(const Step &s, int k) {
+    const Location &p = s.locations[size_t(k)];
+    if (p.scope == Scope::gm) return;
+    footprint(s, k, runs_);
+    double bytes = 0;
+    for (const Run &r : runs_)
+        bytes += double(r.bytes);
+    if (p.read) stats_.read[size_t(p.scope)] += bytes;
+    if (p.written) stats_.written[size_t(p.scope)] += bytes;
+    if (p.scope != Scope::l0c || s.pipe != Pipe::m) return;
+    if (p.read) stats_.cube_read += bytes;
+    if (p.written) stats_.cube_written += bytes;
 }
 
 }  // namespace halyard::dv

@@ -1,6 +1,6 @@
-// Discrete events of one core: when every instruction runs, which flags hold it back, and what it
-// races with. The scalar unit issues in program order, at most 32 ahead per pipe; a pipe runs its
-// instructions one after another; all of it in order of time.
+// A simulation of one core by discrete events: when each instruction runs, for which flags it
+// waits, and with which accesses it races. The scalar unit issues instructions in program order, at
+// most 32 ahead per pipe. A pipe runs its instructions one after another.
 #pragma once
 #include <deque>
 
@@ -17,16 +17,15 @@ public:
     struct Setup {
         const Program &program;
         const Walker &walker;
-        int active_cores = 1;  // that share the chip's rate to GM
+        int active_cores = 1;  // the number of cores that share the chip's bandwidth to GM
         bool races = true;
-        // runs the instructions in order of time, too, where given
-        Memory *memory = nullptr;
-        CoreTimeline *timeline = nullptr;  // filled where given
+        Memory *memory = nullptr;          // if given, instructions are executed in order of time
+        CoreTimeline *timeline = nullptr;  // if given, events are appended
     };
     Timer(const Setup &setup, CoreStats &stats, IssueLog &log);
 
-    // hits: of each move from or to GM, the share of its bytes that L2 has; loads: what each
-    // ScalarLd gets, where there is no memory.
+    // Runs a block. `hits` has the share of bytes in L2 for each move from or to GM. `loads` has
+    // the value of each ScalarLd, which is used if there is no memory.
     void run(Walker &walker, int64_t block, const std::vector<float> &hits,
              const std::vector<double> &loads);
 
@@ -39,8 +38,8 @@ private:
     struct Queued {
         Step step;
         double issued;
-        double hit;  // of GM traffic
-        // what the scalar unit had waited for when it issued this; of its own stores, nothing
+        double hit;  // the share of its bytes in GM that L2 has
+        // The scalar unit's clock when it issued this, without its own stores.
         Clock known;
     };
     struct Flag {
@@ -49,7 +48,7 @@ private:
         Clock clock = {};
         const Instr *by = nullptr;
     };
-    struct Pending {  // a write that becomes visible at its finish
+    struct Pending {  // a write that becomes visible when its instruction finishes
         double time;
         Location place;
         std::vector<Run> runs;
@@ -58,16 +57,17 @@ private:
     Flag &flag(Pipe src, Pipe dst, int64_t id) {
         return flags_[size_t(((int(src) * pipe_count) + int(dst)) * 16 + int(id))];
     }
-    const Flag *blocking(const Queued &q);  // the flag that isn't set yet, of a wait
-    // runs the instruction that can start first; false: none can
+    // Returns the flag that a wait_flag waits for, or nullptr if nothing blocks the instruction.
+    const Flag *blocking(const Queued &q);
+    // Runs the instruction that can start first. Returns false if none can.
     bool advance();
     void advance_to(double time);
     [[noreturn]] void deadlock(const Step *scalar);
     double start_of(Pipe p, const Queued &q);
     void run_on(Pipe p, const Queued &q);
     void run_here(const Step &s);  // on the scalar unit
-    void order(const Step &s);     // clocks and races of a step that starts
-    template<class F> void say(const char *id, const Instr *i, F &&what) {
+    void order(const Step &s);     // advances the clock of a step that starts, and looks for races
+    template<class F> void add_issue(const char *id, const Instr *i, F &&what) {
         log_.add(id, i, [&] { return describe(setup_.program, *i) + ": " + what(); });
     }
     void set(const Step &s, Pipe src, Pipe dst, int64_t id, double time);
@@ -75,7 +75,10 @@ private:
     double finish(const Queued &q, double start, Cost &cost);
     void execute_at(const Step &s, double end);
     void commit_until(double time);
+    // Add an instruction to the statistics.
     void count(const Step &s, const Cost &c, double busy);
+    double &vector_cycles_of(const Step &s) const;
+    void count_bytes(const Step &s, int k);
     void note(Pipe p, const Step &s, double start, double end);
 
     Setup setup_;

@@ -9,7 +9,8 @@
 namespace halyard::dv {
 namespace {
 
-struct Evaluator {  // a visitor of fields(): every expression becomes its value
+// A visitor of fields(), which replaces each expression by its value.
+struct Evaluator {
     const std::function<int64_t(const std::string &)> &lookup;
     void evaluate(Expr &e) const {
         if (!e.constant()) e = dv::evaluate(e, lookup);
@@ -30,7 +31,9 @@ struct Evaluator {  // a visitor of fields(): every expression becomes its value
     template<class T> void operator()(const char *, T &&v) const { evaluate(v); }
 };
 
-struct Settled {  // a visitor of fields(): are all but the operands' places constants?
+// A visitor of fields(), which clears `all` unless all fields but the operands' offsets are
+// constants.
+struct Settled {
     bool &all;
     void look(const Expr &e) const { all &= e.constant().has_value(); }
     void look(const Mask &m) const { look(m.count); }
@@ -115,7 +118,7 @@ void Walker::run(int64_t block, Sink &sink) {
 }
 
 void Walker::body(const Body &nodes, Sink &sink) {
-    // registers set in a body end with it
+    // Registers that are set in a body end with it.
     const size_t ints = ints_.size();
     const size_t floats = floats_.size();
     for (const Node &n : nodes) {
@@ -199,7 +202,7 @@ Location Walker::place(const Ref &r, const Target &t) const {
         p.begin = t.buffer->address + r.slot.value() * t.buffer->slot_bytes();
         p.end = p.begin + t.buffer->slot_bytes();
         p.at = p.begin + offset;
-        // no such slot: nothing is inside
+        // There is no such slot: no byte is within bounds.
         if (r.slot.value() < 0 || r.slot.value() >= t.buffer->slots) p.end = p.begin;
     } else {
         p.tensor = t.tensor;

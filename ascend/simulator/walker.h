@@ -1,5 +1,5 @@
-// The scalar unit's view of a program: walks the loops of one block, evaluates expressions, and
-// hands out one instruction after another.
+// Walker: runs the loops of one block, evaluates expressions, and passes each instruction to a
+// sink, as the scalar unit issues them.
 #pragma once
 #include <unordered_map>
 
@@ -7,20 +7,21 @@
 
 namespace halyard::dv {
 
-// The numbers a program is called with, in the order of Program::scalars.
+// The arguments of a program, in the order of Program::scalars.
 using Scalars = std::vector<double>;
 
-// An instruction with every expression replaced by its value.
+// Returns an instruction with each expression replaced by its value.
 Instr::Op evaluated(const Instr::Op &op, const std::function<int64_t(const std::string &)> &lookup);
 
-// Who gets the instructions of a block. Registers are the walker's; what they are loaded from is
-// the sink's.
+// Receives the instructions of a block. The walker holds the registers; the sink loads their values
+// from memory.
 class Sink {
 public:
     virtual ~Sink() = default;
     virtual void step(Step &s) = 0;
-    virtual double load(Step &s) = 0;  // of a ScalarLd: the value
-    // one turn of a loop (no instruction), a Set or a ScalarMath
+    virtual double load(Step &s) = 0;  // returns the value of a ScalarLd
+    // Is called for each iteration of a loop and each branch (nullptr), each Set and each
+    // ScalarMath.
     virtual void scalar_work(const Instr *) {}
     virtual void alloc(const Buffer &) {}
 };
@@ -33,11 +34,11 @@ public:
     void run(int64_t block, Sink &sink);
 
 private:
-    struct Target {  // of a Ref: where its name leads
+    struct Target {  // the buffer or tensor of a Ref
         const Buffer *buffer = nullptr;
         int tensor = -1;
     };
-    struct Known {  // of an instruction
+    struct Known {  // properties of an instruction that are constant
         Pipe pipe = Pipe::s;
         bool settled = true;  // Step::settled
         std::vector<Target> targets;
@@ -55,7 +56,7 @@ private:
 
     const Program &program_;
     std::vector<int64_t> sizes_;
-    std::vector<std::pair<std::string, int64_t>> ints_;  // the innermost is the last
+    std::vector<std::pair<std::string, int64_t>> ints_;  // the innermost last
     std::vector<std::pair<std::string, double>> floats_;
     std::function<int64_t(const std::string &)> lookup_;
     std::unordered_map<const Instr *, Known> known_;

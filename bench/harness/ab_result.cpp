@@ -39,7 +39,7 @@ std::vector<std::vector<double>> interleaved(const std::vector<std::function<voi
     for (int round = 0; round < rounds; round++) {
         std::shuffle(order.begin(), order.end(), random);
         for (size_t k : order) {
-            runs[k]();  // after another kernel, caches and branch predictors are that one's
+            runs[k]();  // warms caches and branch predictors after another kernel
             times[k].push_back(seconds_of(runs[k], calls[k]));
         }
     }

@@ -11,7 +11,10 @@
 #include "dsl/kernel.h"
 #include "primitives/primitive.h"
 #include "registry/base/parallel.h"
+#include "registry/dispatch/choice.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard::bench {
 namespace {
@@ -23,8 +26,8 @@ std::vector<Tensor> empty_like(const std::vector<Tensor> &all) {
     return out;
 }
 
-// Other libraries promise less than our contracts do: so far off, of the largest element, it is
-// still the same function.
+// Returns the error, relative to the largest element, up to which a peer still computes the same
+// function. Other libraries promise less than our contracts do.
 double peer_error(const std::vector<Tensor> &out) {
     double epsilon = 0;
     for (const Tensor &y : out) {
@@ -38,7 +41,7 @@ double peer_error(const std::vector<Tensor> &out) {
     return 64 * epsilon;
 }
 
-// A call's tensors; with --cold as many copies of them as no cache holds.
+// The tensors of a call; with --cold several copies of them, more than any cache holds.
 struct Tensors {
     std::vector<Tensor> in, out;
 };
@@ -65,7 +68,7 @@ std::vector<Tensors> copies_of(const ProblemInstance &t, const std::vector<Tenso
     return all;
 }
 
-// Each call runs the next one.
+// Returns a function that calls `runs` in turn, one for each call.
 std::function<void()> in_turn(std::vector<std::function<void()>> runs) {
     if (runs.size() == 1) return std::move(runs[0]);
     return [runs = std::move(runs), next = std::make_shared<size_t>(0)] {
@@ -82,7 +85,7 @@ std::string label_of(const KernelEntry &k) {
     return (k.variant.empty() ? "" : k.variant + "/") + name_of(k.isa);
 }
 
-// With --compare "chosen" any kernel may be the one.
+// Returns true if the selection includes the label. "chosen" of --compare is the dispatched kernel.
 bool wanted(const Selection &s, const std::string &label, bool dispatched) {
     if (s.only.empty()) return true;
     const auto has = [&](const std::string &l) {
@@ -91,7 +94,7 @@ bool wanted(const Selection &s, const std::string &label, bool dispatched) {
     return has(label) || (dispatched && has("chosen"));
 }
 
-// Each free choice in turn, the others at their defaults.
+// Returns kernels that differ from `k` in one tunable each, for every value that isn't the default.
 std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const KernelEntry &k,
                                             const Selection &s) {
     std::vector<KernelCandidate> all;
@@ -149,15 +152,15 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
     return all;
 }
 
-// The last one's answer is no answer of the next one.
+// Overwrites outputs, so that an earlier result isn't taken for this one's.
 void forget(const std::vector<Tensor> &out) {
     for (const Tensor &y : out)
         std::memset(y.raw(), 0xFF, y.bytes());
 }
 
-// Runs it once; what it leaves in `out` is its verdict.
+// Runs the case once and sets its accuracy from its outputs.
 void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected) {
-    check::begins(s.label + " of " + t.op.record.name + " '" + t.text + "'");
+    check::begin_step(s.label + " of " + t.op.record.name + " '" + t.text + "'");
     set_threads(s.threads);
     s.run();
     if (s.computes && expected.known()) s.accuracy = expected.judge(s.out);
@@ -165,8 +168,8 @@ void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected)
         s.imprecise = std::exchange(s.accuracy.violation, "");
 }
 
-// Those of the trial's call with so many threads, judged. `dims`: of the problem, attributes and
-// lets included.
+// Returns the peers for the problem's call with that many threads, with their accuracy. `dims` are
+// those of the problem, with attributes and lets.
 std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims,
                                       const Selection &s, const Expected &expected,
                                       const std::vector<Tensors> &copies, int threads,
@@ -233,9 +236,9 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
                 const Force force(kernel->isa, kernel->variant);
                 plan = make_plan(t.op, metas_of(t), t.attrs);
             }
-            if (!refusal_of(t.op.record, *kernel, plan.dims).empty()) {
+            if (!rejection_reason(t.op.record, *kernel, plan.dims).empty()) {
                 refused.push_back(c.label + ": not with these picks: " +
-                                  refusal_of(t.op.record, *kernel, plan.dims));
+                                  rejection_reason(t.op.record, *kernel, plan.dims));
                 continue;
             }
             const bool dispatched = default_plan.kernel && default_plan.kernel->fn == kernel->fn;
@@ -245,7 +248,7 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
             bench_case.has_control = dispatched;
             bench_case.isa = kernel->isa;
             std::vector<std::function<void()>> runs;
-            // one call for the loops, whichever tensors it takes
+            // All copies share a plan: one call has the loops for any of the tensors.
             const auto shared = std::make_shared<Plan>(plan);
             for (const Tensors &x : copies) {
                 runs.push_back(

@@ -1,4 +1,5 @@
-// BenchmarkCase: one thing that is timed: a kernel of the op, or a peer, with a number of threads.
+// BenchmarkCase: one thing that `halyard bench` times with a number of threads: a kernel of the op,
+// the whole call, or a peer.
 #pragma once
 #include <benchmark/benchmark.h>
 
@@ -20,52 +21,55 @@ struct BenchmarkCase {
     bool peer = false, computes = true;
     bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;
-    std::function<void()> run;  // fills out
-    // times itself, in calls that fill so long: seconds per call
+    std::function<void()> run;  // one call, which fills `out`
+    // If set, replaces `run`: makes calls for that long and returns the seconds per call.
     std::function<double(double seconds)> time_itself = {};
     bool has_control = false;  // timed twice in each round
     Expected::Accuracy accuracy = {};
-    // a peer's breach that doesn't make it another function: it keeps its time
+    // A peer's result outside our contract, but close enough to be the same function. The peer
+    // keeps its time.
     std::string imprecise = {};
-    // per call, one of each round; again: of the control
+    // Seconds per call, one for each round: of the case, and of its control run.
     std::vector<double> seconds = {}, control_seconds = {};
-    // the chosen kernel with as many threads, or the second one of --compare
+    // Against the dispatched kernel with as many threads, or against the second case of --compare.
     std::optional<Comparison> relative = {};
-    Isa isa = Isa::baseline;                      // that it may use
-    std::map<std::string, double> counters = {};  // beside its times in the JSON file
+    Isa isa = Isa::baseline;                      // the level it may use
+    std::map<std::string, double> counters = {};  // further numbers for the JSON file
     std::vector<benchmark::BenchmarkReporter::Run> runs = {};
 };
 
 struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
-    // kernels with other values of the schedule's free choices too, from the JIT
+    // Also kernels with other values of the schedule's tunables, compiled by the JIT.
     bool tunables = false;
-    // only these labels; "chosen" = the dispatched kernel; empty = all
+    // Only cases with these labels; "chosen" is the dispatched kernel; empty selects all.
     std::vector<std::string> only;
     std::vector<std::string> frameworks;  // peers in Python
     std::string python = "python3";
-    // calls go round copies of the tensors that together are four times as large as the last cache
+    // Calls cycle through copies of the tensors that together are four times as large as the
+    // last-level cache.
     bool cold = false;
 };
 
-// The kernels that take the trial's tensors, best first, then the peers, for each number of
-// threads. Every one has run once and was judged. What was refused is left in `refused`, a line
-// each.
+// Returns the kernels that accept the problem's tensors, best first, then the peers, for each
+// number of threads. Each case has run once and its accuracy is known. Appends a line to `refused`
+// for each kernel that doesn't accept the problem.
 std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
                                        const Selection &s, const Expected &expected,
                                        const std::vector<Tensor> &like,
                                        std::vector<std::string> &refused);
 
-// The op called whole, as a program calls it: planned, its results allocated, composed where it has
-// no kernel. Labelled "call"; then the peers, for each number of threads.
+// Returns the op called whole, as a program calls it: planned, with new outputs, composed where it
+// has no kernel. The case is labelled "call". Peers follow, for each number of threads.
 std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &s,
                                      const Expected &expected, const std::vector<Tensor> &like,
                                      std::vector<std::string> &refused);
 
 std::vector<OperandMeta> metas_of(const ProblemInstance &t);
 
-// Outputs for the trial's call, of any values. Throws what the op's shape and dtype rules throw.
+// Returns uninitialised outputs for the problem's call. Throws what the op's shape and dtype rules
+// throw.
 std::vector<Tensor> outputs_of(const ProblemInstance &t);
 
 }  // namespace halyard::bench

@@ -1,4 +1,4 @@
-// What was measured, as Google Benchmark writes it: its compare.py reads two such files.
+// Writes measurements in the format of Google Benchmark, whose compare.py reads two such files.
 #pragma once
 #include <benchmark/benchmark.h>
 
@@ -10,17 +10,17 @@
 
 namespace halyard::bench {
 
-// One vector per subject, a run per round.
+// One vector for each benchmark case, one run for each round.
 using Runs = std::vector<std::vector<benchmark::BenchmarkReporter::Run>>;
 
-// The runs of timed subjects, called OP/PROBLEM/DTYPES/LABEL/threads:N. `repro_command` is the
-// command that measures them again. One that broke its contract gets a run with the error in place
-// of times. docs/command.md lists the counters.
+// Appends the runs of timed cases, named OP/PROBLEM/DTYPES/LABEL/threads:N. `repro_command` is the
+// command that repeats the measurement. A case that violates its contract has one run with the
+// error in place of a time. docs/command.md lists the counters.
 void collect(const std::deque<BenchmarkCase> &cases, const std::string &name,
              const std::string &repro_command, Runs &runs);
 
-// What the file says about the machine and this run, beside what Google Benchmark finds out itself.
-// Before anything is timed.
+// Adds the command, the CPU and the load of its cores to the file's context. Call it before
+// anything is timed.
 void add_context();
 
 // Throws IoError.

@@ -7,16 +7,18 @@
 #include <random>
 #include <sstream>
 
-#include "bench/harness/text.h"
 #include "primitives/library.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/op/names.h"
 #include "registry/op/signature.h"
 
 namespace halyard::check {
 
 namespace {
 
-// <input>_end of indices, <input>_least of reals
+// Returns true for <input>_end, the bound of indices, and <input>_least, the bound of reals.
 bool is_bound_of_values(const Signature &sig, const std::string &name) {
     return std::ranges::any_of(sig.inputs, [&](const TensorSpec &t) {
         return name == t.name + "_end" || name == t.name + "_least";
@@ -52,8 +54,7 @@ Sample parse_sample(const OpRecord &op, const std::string &text) {
         }
         if (!std::ranges::count(dimensions, name) && !is_bound_of_values(sig, name)) {
             throw AttrError(op.name, "no dimension or attribute '" + name + "' in '" +
-                                         op.signature +
-                                         "'; dimensions: " + bench::join(dimensions, " "));
+                                         op.signature + "'; dimensions: " + join(dimensions, " "));
         }
         int64_t &extent = s.dims[name];
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(),
@@ -68,7 +69,7 @@ void require_dimensions(const Signature &sig, const Dims &dims, const std::strin
     for (auto &name : dimensions_of(sig)) {
         if (!dims.count(name)) {
             throw AttrError(sig.op, "'" + text + "' doesn't say " + name +
-                                        "; dimensions: " + bench::join(dimensions_of(sig), " "));
+                                        "; dimensions: " + join(dimensions_of(sig), " "));
         }
     }
 }
@@ -184,7 +185,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     std::mt19937 rng(static_cast<uint32_t>(seed));
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         const TensorSpec &t = op.sig.inputs[k];
-        // <input>_end bounds indices, <input>_least reals
+        // <input>_end bounds indices, <input>_least bounds reals.
         const auto let = [&](const std::string &what, int64_t otherwise) {
             const auto found = problem.dims.find(t.name + what);
             return found == problem.dims.end() ? otherwise : found->second;
@@ -193,10 +194,11 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
         in.push_back(
             tensor_of(random_array(shape_of(t), in_dtypes[k], end, double(let("_least", -2)), rng),
                       in_dtypes[k]));
-        problem.tensors[t.name] = array_of(in.back());  // as stored: both sides see the same inputs
+        // as stored, so that op and reference have the same inputs
+        problem.tensors[t.name] = array_of(in.back());
     }
     fit_forward_outputs(op);
-    // composite: its reference says
+    // A composite's reference sets the shape.
     for (auto &t : op.sig.outputs)
         problem.tensors[t.name] = op.form == Form::composite ? Array() : Array(shape_of(t));
 }
@@ -211,7 +213,7 @@ std::string kernel_text(const Case &c) {
         return k ? k->dtypes + "/" + name_of(k->isa) + (k->variant.empty() ? "" : "/" + k->variant)
                  : "";
     } catch (const Error &) {
-        return "";  // the call itself will say why
+        return "";  // the call itself will throw the reason
     }
 }
 
@@ -251,6 +253,82 @@ double wrapped(double v, DType t) {  // integer arithmetic is modular
                              : v;
 }
 
+// What rounding does to a float dtype and to the arithmetic of its kernels.
+struct Rounding {
+    explicit Rounding(DType t)
+        : eps(t == DType::f64   ? 0x1p-52
+              : t == DType::f32 ? 0x1p-23
+              : t == DType::f16 ? 0x1p-10
+                                : 0x1p-7),
+          arithmetic_eps(t == DType::f64 ? 0x1p-52 : 0x1p-23), tiny(t == DType::f64   ? 0x1p-1022
+                                                                    : t == DType::f16 ? 0x1p-14
+                                                                                      : 0x1p-126),
+          largest(largest_of(t)), is_double(t == DType::f64) {}
+
+    double eps;             // one ULP of 1
+    double arithmetic_eps;  // the same of the arithmetic: 16-bit floats compute in f32
+    double tiny;            // the least normal number
+    double largest;
+    bool is_double;
+};
+
+double largest_finite(const std::vector<double> &values) {
+    double most = 0;
+    for (double w : values)
+        if (std::isfinite(w)) most = std::max(most, std::fabs(w));
+    return most;
+}
+
+// Returns the error of a finite result over what the contract allows. `size` is the magnitude that
+// the contract measures errors against.
+double finite_error_ratio(double got, double want, double size, double ulps, const Rounding &r) {
+    double allowed = ulps * r.arithmetic_eps * std::max(size, r.tiny);
+    // One rounding to 16 bits.
+    if (r.eps > r.arithmetic_eps) allowed += 0.5 * r.eps * std::max(std::fabs(want), r.tiny) * 1.01;
+    // The reference's own error, which is in double too.
+    if (r.is_double) allowed += 4 * r.eps * std::max(size, r.tiny);
+    return got == want ? 0 : std::fabs(got - want) / allowed;
+}
+
+// Compares the elements of one output with the expected ones.
+class OutputComparison {
+public:
+    OutputComparison(const Contract &contract, DType dtype, const Array &want, const Array *abs_sum)
+        : contract_(contract), dtype_(dtype), rounding_(dtype), want_(want), abs_sum_(abs_sum),
+          most_(largest_finite(want.v)) {}
+
+    // Returns the error of element i over what the contract allows; infinite for a wrong NaN, Inf,
+    // integer or bool.
+    double error_ratio(size_t i, double got) const {
+        const double want = want_.v[i];
+        if (is_integer(dtype_)) return got == wrapped(want, dtype_) ? 0 : INFINITY;
+        if (!is_float(dtype_)) return got == want ? 0 : INFINITY;
+        if (abs_sum_ && std::isinf(abs_sum_->v[i])) return 0;  // lost in an intermediate value
+        if (std::isnan(want) || std::isnan(got))
+            return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
+        if (std::isinf(want) || std::isinf(got)) {
+            const bool overflows = std::isinf(got) &&
+                                   std::fabs(want) > rounding_.largest * (1 - rounding_.eps);
+            return got == want || overflows ? 0 : INFINITY;
+        }
+        return finite_error_ratio(got, want, size(i), contract_.ulps, rounding_);
+    }
+
+private:
+    double size(size_t i) const {
+        if (contract_.measure == Contract::elementwise) return std::fabs(want_.v[i]);
+        if (contract_.measure == Contract::normwise || !abs_sum_) return most_;
+        return abs_sum_->v[i];
+    }
+
+    const Contract &contract_;
+    DType dtype_;
+    Rounding rounding_;
+    const Array &want_;
+    const Array *abs_sum_;  // null: the reference has none
+    double most_;
+};
+
 }  // namespace
 
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
@@ -258,51 +336,15 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     const Array &want = expected.tensors.at(output);
     if (!(got.shape() == want.shape))
         return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
-    const DType t = got.dtype();
-    const bool is_real = is_float(t);
-    // One ULP of the stored dtype, and of the arithmetic below it.
-    const double eps = t == DType::f64   ? 0x1p-52
-                       : t == DType::f32 ? 0x1p-23
-                       : t == DType::f16 ? 0x1p-10
-                                         : 0x1p-7;
-    const double inner = t == DType::f64 ? 0x1p-52 : 0x1p-23;
-    const double tiny = t == DType::f64 ? 0x1p-1022 : t == DType::f16 ? 0x1p-14 : 0x1p-126;
-    const double largest = largest_of(t);
+    const auto abs_sum = expected.abs_sum.find(output);
+    const OutputComparison comparison(op.contract, got.dtype(), want,
+                                      abs_sum == expected.abs_sum.end() ? nullptr
+                                                                        : &abs_sum->second);
     const std::vector<double> v = got.to_vector<double>();
-    double most = 0;
-    for (double w : want.v)
-        if (std::isfinite(w)) most = std::max(most, std::fabs(w));
-    const auto magnitude = expected.abs_sum.find(output);
     double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < v.size(); i++) {
-        const double w = want.v[i];
-        double ratio;  // error over allowance
-        if (is_integer(t))
-            ratio = v[i] == wrapped(w, t) ? 0 : INFINITY;
-        else if (!is_real)
-            ratio = v[i] == w ? 0 : INFINITY;
-        else if (magnitude != expected.abs_sum.end() && std::isinf(magnitude->second.v[i]))
-            ratio = 0;  // lost on its way
-        else if (std::isnan(w) || std::isnan(v[i]))
-            ratio = std::isnan(w) == std::isnan(v[i]) ? 0 : INFINITY;
-        else if (std::isinf(w) || std::isinf(v[i])) {
-            ratio = v[i] == w || (std::isinf(v[i]) && std::fabs(w) > largest * (1 - eps))
-                        ? 0
-                        : INFINITY;
-        } else {
-            const double size = op.contract.measure == Contract::elementwise ? std::fabs(w)
-                                : op.contract.measure == Contract::normwise ||
-                                        magnitude == expected.abs_sum.end()
-                                    ? most
-                                    : magnitude->second.v[i];
-            double allowed = op.contract.ulps * inner * std::max(size, tiny);
-            // one rounding into 16 bits
-            if (eps > inner) allowed += 0.5 * eps * std::max(std::fabs(w), tiny) * 1.01;
-            // the reference is in double itself
-            if (t == DType::f64) allowed += 4 * eps * std::max(size, tiny);
-            ratio = v[i] == w ? 0 : std::fabs(v[i] - w) / allowed;
-        }
+        const double ratio = comparison.error_ratio(i, v[i]);
         if (ratio > worst) {
             worst = ratio;
             at = i;
@@ -335,7 +377,7 @@ std::string compare_specials(const std::string &output, const Tensor &got, const
         const double w = want.v[i];
         const double size = std::fmax(std::fabs(w),
                                       terms == expected.abs_sum.end() ? 0 : terms->second.v[i]);
-        // of the result or on the way to it; in double it is still finite
+        // The result or an intermediate value overflows; in double it is still finite.
         const bool overflow = size > largest;
         const bool nan_differs = std::isnan(v[i]) != std::isnan(w) && !overflow;
         const bool made_inf = finite_stays && std::isinf(v[i]) && std::isfinite(w) && !overflow;

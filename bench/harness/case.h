@@ -1,4 +1,5 @@
-// Case: one sample of one op in one dtype, as the caller's tensors and as the reference's answer.
+// Case: one sample of an op in one set of dtypes, as tensors and, for the reference, as a Problem
+// in double. bench::ProblemInstance is the variant without a reference, for large problems.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace halyard::check {
 
-// Attributes as references read them: real ones in Problem::reals, lists of a composite op in
-// Problem::dims as perm0, perm1, ...
+// Binds attributes in `p` as references read them: reals in Problem::reals, lists of a composite op
+// in Problem::dims as perm0, perm1, ...
 void bind_values(const OpRecord &op, const Attrs &attrs, Problem &p);
 
 struct Case {
@@ -21,43 +22,46 @@ struct Case {
     std::vector<Tensor> in;  // dense, as the caller would pass them
     Problem problem;         // the same in double; solve() fills its outputs
     std::vector<DType> out_dtypes;
-    // what a gradient op takes from the forward op's outputs must fit its inputs
+    // Replaces the inputs of a gradient op that are outputs of the forward op by what that op
+    // computes.
     void fit_forward_outputs(const Op &op);
     void solve(const Op &op) { op.reference(problem); }
 };
 
-// The kernel that its call gets under the Force of this thread: "f32/avx512/wide"; "" where it gets
-// none.
+// Returns the kernel that the case's call gets under this thread's Force: "f32/avx512/wide"; "" if
+// there is none.
 std::string kernel_text(const Case &c);
 
-// What a problem says beside attributes: the dimensions that the inputs bind, and of inputs of any
-// rank three.
+// Returns the dimensions that a problem's text gives: those that the inputs bind, and d0, d1, d2 if
+// an input has any rank.
 std::vector<std::string> dimensions_of(const Signature &sig);
 
-// Attributes and dimensions of "n=3 c=7 axis=1,3".
+// The attributes and dimensions of "n=3 c=7 axis=1,3".
 struct Sample {
     std::map<std::string, std::string> attrs;
     Dims dims;
 };
-// Throws AttrError for a name that is neither, and for an extent that is no whole number.
+// Throws AttrError for a name that is neither an attribute nor a dimension, and for an extent that
+// is not an integer.
 Sample parse_sample(const OpRecord &op, const std::string &text);
 
-// Throws AttrError for a dimension that `dims`, read from `text` and derived from attributes,
-// doesn't have.
+// Throws AttrError for a dimension of the signature that `dims` lacks. `dims` were read from `text`
+// and derived from attributes.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
 
-// Are shapes equal and all elements the same to the bit?
+// Returns true if the shapes are equal and all elements have the same bits.
 bool same_bits(const Tensor &a, const Tensor &b);
 
 Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);
 std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"
 
-// Where a result leaves the op's contract, or "" if nowhere.
+// Returns how a result violates the op's contract, or "" if it doesn't.
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
                     const Problem &expected);
-// The same for inputs with NaN, Inf and numbers that overflow on their way: only where NaN and Inf
-// stand. A result may be Inf where the expected one isn't, unless finite_stays.
+// Returns the same for inputs with NaN, Inf and values that overflow in between. It compares only
+// where NaN and Inf are. Unless `finite_stays`, a result may be Inf where the expected one is
+// finite.
 std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected,
                              bool finite_stays = false);
 

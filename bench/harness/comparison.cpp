@@ -23,7 +23,7 @@ void work(int64_t steps) {
         sum = sum + 1;
 }
 
-// The fastest of many, so that a neighbour isn't taken for the kernel's time.
+// Returns the least time of many calls, which other processes disturb least.
 double fastest(const std::function<void()> &run) {
     double best = INFINITY;
     for (double all = 0; all < 0.1;) {
@@ -118,29 +118,44 @@ std::pair<std::string, double> planted_slowdown(const std::string &op, const std
     return {label.substr(0, plus), value / 100};
 }
 
+namespace {
+
+std::vector<int> thread_counts(const std::deque<BenchmarkCase> &cases) {
+    std::vector<int> counts;  // each number once
+    for (const BenchmarkCase &s : cases) {
+        if (std::find(counts.begin(), counts.end(), s.threads) == counts.end())
+            counts.push_back(s.threads);
+    }
+    return counts;
+}
+
+// Returns the last case with this label and number of threads. Throws DispatchError if there is
+// none and if it violates its contract.
+const BenchmarkCase &case_called(const std::string &op, const std::deque<BenchmarkCase> &cases,
+                                 const std::string &label, int threads) {
+    const BenchmarkCase *found = nullptr;
+    for (const BenchmarkCase &s : cases) {
+        if (s.threads == threads && (s.label == label || (label == "chosen" && s.dispatched)))
+            found = &s;
+    }
+    if (!found) throw DispatchError(op, "nothing to time is called '" + label + "' here");
+    if (!found->accuracy.violation.empty() && !found->peer)
+        throw DispatchError(op, label + " breaks its contract: " + found->accuracy.violation);
+    return *found;
+}
+
+}  // namespace
+
 std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<BenchmarkCase> &cases,
                                    const std::vector<std::string> &labels) {
     std::deque<BenchmarkCase> pairs;
-    std::vector<int> threads;  // each once
-    for (const BenchmarkCase &s : cases) {
-        if (std::find(threads.begin(), threads.end(), s.threads) == threads.end())
-            threads.push_back(s.threads);
-    }
-    for (int n : threads) {
+    for (int threads : thread_counts(cases)) {
         for (auto &wanted : labels) {
             const auto [label, share] = planted_slowdown(op, wanted);
-            const BenchmarkCase *found = nullptr;
-            for (const BenchmarkCase &s : cases) {
-                if (s.threads == n && (s.label == label || (label == "chosen" && s.dispatched)))
-                    found = &s;
-            }
-            if (!found) throw DispatchError(op, "nothing to time is called '" + label + "' here");
-            if (!found->accuracy.violation.empty() && !found->peer)
-                throw DispatchError(op,
-                                    label + " breaks its contract: " + found->accuracy.violation);
-            if (share > 0 && found->time_itself)
+            const BenchmarkCase &found = case_called(op, cases, label, threads);
+            if (share > 0 && found.time_itself)
                 throw DispatchError(op, label + " times itself, so that it can't be slowed down");
-            pairs.push_back(share > 0 ? slowed(*found, share) : *found);
+            pairs.push_back(share > 0 ? slowed(found, share) : found);
             pairs.back().label += wanted.substr(label.size());
             pairs.back().has_control = pairs.size() % 2 == 0;
         }

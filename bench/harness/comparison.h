@@ -1,4 +1,4 @@
-// Comparison: which of the subjects of a table is faster, beyond doubt.
+// Comparisons between the benchmark cases of a table, with confidence intervals.
 #pragma once
 #include <deque>
 #include <string>
@@ -8,35 +8,37 @@
 
 namespace halyard::bench {
 
-// The subject that the others with as many threads are compared with: the dispatched kernel. Null
-// where its time is missing.
+// Returns the dispatched kernel with that many threads, which the others are compared with. Returns
+// null if it has no time.
 const BenchmarkCase *dispatched_of(const std::deque<BenchmarkCase> &cases, int threads);
 
-// Fills in `relative`, for every timed subject but the chosen ones.
+// Fills in `relative` for every timed case; for dispatched ones it compares the control run.
 void compare_with_dispatched(std::deque<BenchmarkCase> &cases);
 
-// "slower by 1.15 (1.12..1.18)", "cannot tell (0.98..1.03)", "cannot tell: no idle core"
+// Returns the comparison as text: "slower by 1.15 (1.12..1.18)", "cannot tell (0.98..1.03)",
+// "cannot tell: no idle core".
 std::string text_of(const Comparison &c);
 
 std::string noise_text(const Comparison &c);  // "noise 0.4 %"
 
-// A line for each number of threads for which another kernel is faster than the chosen one.
+// Returns a line for each number of threads with which another kernel is faster than the dispatched
+// one.
 std::vector<std::string> regret_lines(const std::deque<BenchmarkCase> &cases);
 
-// --compare A B, among subjects that were made for these two labels: A again with the label that
-// was asked for, then B, for each number of threads. A label may end in "+5%": that kernel and a
-// loop that takes 5 % of its time. "chosen" is the dispatched kernel. Throws DispatchError for a
-// label that no subject has and for a kernel that breaks its contract.
+// Returns the pairs of --compare A B, for each number of threads, from cases that were made for
+// these two labels. The label of A is as it was typed. A label may end in "+5%": that kernel
+// followed by a loop that takes 5 % of its time. "chosen" is the dispatched kernel. Throws
+// DispatchError for a label that no case has and for a kernel that violates its contract.
 std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<BenchmarkCase> &cases,
                                    const std::vector<std::string> &labels);
 
-// Fills in `relative` of each pair's first.
+// Fills in `relative` of the first case of each pair.
 void compare_pairs(std::deque<BenchmarkCase> &pairs);
 
-// Takes all answers back: "cannot tell: no idle core". What was measured stays.
+// Replaces all answers by "cannot tell: " and the reason. The measurements stay.
 void refuse_answers(std::deque<BenchmarkCase> &cases, const std::string &why);
 
-// "wide/avx512+5%" is wide/avx512 and 0.05. Throws AttrError for a share that is no number.
+// Splits "wide/avx512+5%" into wide/avx512 and 0.05. Throws AttrError if the share is not a number.
 std::pair<std::string, double> planted_slowdown(const std::string &op, const std::string &label);
 
 }  // namespace halyard::bench

@@ -5,7 +5,9 @@
 
 #include "bench/harness/op_call.h"
 #include "primitives/library.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard::bench {
 namespace {
@@ -23,7 +25,7 @@ double seconds_of(const Task &task, int64_t times) {
            double(times);
 }
 
-// The least time of each, in rounds A B C A B C.
+// Returns the least time of each task, in rounds A B C A B C.
 std::vector<double> least_times(const std::vector<Task> &tasks) {
     std::vector<double> best;
     for (auto &task : tasks) {
@@ -46,9 +48,21 @@ Tensor cast(const Tensor &t, DType to) {
                      Attrs(op.record, std::map<std::string, std::string>{{"dtype", name_of(to)}}));
 }
 
-// The tensors that a plan's kernel sees: those of the call, or their copies.
+// Returns the tensor as the plan's kernel takes it: the caller's, or a copy in the kernel's layout.
 Tensor as_laid_out(const Tensor &t, const Plan::Buffer &b) {
     return b.copy_order.empty() ? t : gathered(t, b);
+}
+
+// Returns the narrowest of the op's sets of dtypes whose first one holds every value of `dtype`, or
+// "" if there is none.
+std::string wider_set(const OpRecord &op, DType dtype) {
+    if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32) return "";
+    for (const std::string wider : {"f32", "f64"}) {
+        if (wider == name_of(dtype)) continue;
+        for (auto &set : op.dtypes)
+            if (set == wider || set.starts_with(wider + ",")) return set;
+    }
+    return "";
 }
 
 }  // namespace
@@ -57,16 +71,8 @@ CastPlan cast_for(const RegisteredOp &op, DType dtype) {
     CastPlan c;
     c.from = dtype;
     c.key = name_of(dtype);
-    for (auto &set : op.record.dtypes)
-        c.there += (c.there.empty() ? "" : " ") + set;
-    const bool half = dtype == DType::f16 || dtype == DType::bf16;
-    for (const std::string wider : {"f32", "f64"}) {
-        for (auto &set : op.record.dtypes) {
-            if (c.instead.empty() && (half || dtype == DType::f32) && wider != c.key &&
-                (set == wider || set.starts_with(wider + ",")))
-                c.instead = set;
-        }
-    }
+    c.there = join(op.record.dtypes, " ");
+    c.instead = wider_set(op.record, dtype);
     if (c.instead.empty())
         throw DTypeError(op.record.name, "no kernels for " + c.key + ", there are " + c.there);
     c.to = dtype_of(c.instead.substr(0, c.instead.find(',')));
@@ -81,73 +87,112 @@ CastPlan cast_for(const RegisteredOp &op, DType dtype) {
     return c;
 }
 
+namespace {
+
+// The parts of a call, and the tensors that they work on.
+class CallProbe {
+public:
+    CallProbe(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
+              const CastPlan *casts)
+        : explanation_(e), attrs_(attrs), in_(in), wide_(in.begin(), in.end()) {
+        if (casts) {
+            for (size_t k : casts->inputs)
+                wide_[k] = cast(in[k], casts->to);
+        }
+        for (size_t k = 0; k < wide_.size(); k++)
+            from_.push_back(as_laid_out(wide_[k], e.plan.inputs[k]));
+        for (auto &o : e.plan.outputs) {
+            out_.push_back(Tensor::zeros(o.shape, o.dtype));
+            to_.push_back(as_laid_out(out_.back(), o));
+        }
+        costs_.candidates.resize(e.plan.candidates.size());
+        costs_.copies.resize(e.copies.size());
+        add_candidates();
+        add_copies();
+        if (casts) add_casts(*casts);
+    }
+
+    CallCosts measure() {
+        const std::vector<double> times = least_times(tasks_);
+        for (size_t k = 0; k < times.size(); k++)
+            *results_[k] = times[k];
+        CallCosts &c = costs_;
+        c.kernel = c.call = c.candidates[size_t(explanation_.selected())];
+        for (double s : c.copies)
+            c.call += s;
+        for (double s : cast_seconds_) {
+            c.casts += s;
+            c.call += s;
+        }
+        for (double s : c.candidates)
+            if (s > 0) c.best = c.best > 0 ? std::min(c.best, s) : s;
+        return c;
+    }
+
+private:
+    void add(double &result, Task task) {
+        tasks_.push_back(std::move(task));
+        results_.push_back(&result);
+    }
+
+    // Adds each accepted kernel, on tensors that already have the layout it requires.
+    void add_candidates() {
+        const Plan &plan = explanation_.plan;
+        for (size_t k = 0; k < plan.candidates.size(); k++) {
+            if (!plan.candidates[k].rejection.empty()) continue;
+            auto alone = std::make_shared<Plan>(plan);
+            alone->kernel = plan.candidates[k].kernel;
+            for (auto &b : alone->inputs)
+                b.copy_order.clear();
+            for (auto &b : alone->outputs)
+                b.copy_order.clear();
+            add(costs_.candidates[k], [this, alone] { run_plan(*alone, from_, attrs_, to_); });
+        }
+    }
+
+    void add_copies() {
+        const Plan &plan = explanation_.plan;
+        for (size_t k = 0; k < explanation_.copies.size(); k++) {
+            const size_t t = explanation_.copies[k].tensor;
+            if (explanation_.copies[k].input) {
+                add(costs_.copies[k], [this, &plan, t] { as_laid_out(wide_[t], plan.inputs[t]); });
+            } else {
+                // Copied for the kernel to write into, and back.
+                add(costs_.copies[k],
+                    [this, &plan, t] { out_[t].assign(as_laid_out(out_[t], plan.outputs[t])); });
+            }
+        }
+    }
+
+    void add_casts(const CastPlan &casts) {
+        cast_seconds_.resize(casts.inputs.size() + casts.outputs.size());
+        size_t next = 0;
+        for (size_t t : casts.inputs)
+            add(cast_seconds_[next++], [this, t, to = casts.to] { cast(in_[t], to); });
+        for (size_t t : casts.outputs)
+            add(cast_seconds_[next++], [this, t, to = casts.from] { cast(out_[t], to); });
+    }
+
+    const Explanation &explanation_;
+    const Attrs &attrs_;
+    std::span<const Tensor> in_;           // the caller's
+    std::vector<Tensor> wide_;             // cast
+    std::vector<Tensor> from_, out_, to_;  // in the kernel's layout; outputs before and in it
+    CallCosts costs_;
+    std::vector<double> cast_seconds_;
+    std::vector<Task> tasks_;
+    std::vector<double *> results_;
+};
+
+}  // namespace
+
 CallCosts measure_costs(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
                         const CastPlan *c) {
-    if (e.chosen() < 0) {
+    if (e.selected() < 0) {
         throw DispatchError(e.plan.op->record.name,
                             "no kernel takes this call, so it has no price");
     }
-    std::vector<Tensor> wide(in.begin(), in.end());
-    std::vector<Tensor> from, out, to;
-    if (c) {
-        for (size_t k : c->inputs)
-            wide[k] = cast(in[k], c->to);
-    }
-    for (size_t k = 0; k < wide.size(); k++)
-        from.push_back(as_laid_out(wide[k], e.plan.inputs[k]));
-    for (auto &o : e.plan.outputs) {
-        out.push_back(Tensor::zeros(o.shape, o.dtype));
-        to.push_back(as_laid_out(out.back(), o));
-    }
-    CallCosts p;
-    p.candidates.resize(e.plan.candidates.size());
-    p.copies.resize(e.copies.size());
-    std::vector<Task> tasks;
-    std::vector<double *> results;
-    const auto add = [&](double &result, Task task) {
-        tasks.push_back(std::move(task));
-        results.push_back(&result);
-    };
-    for (size_t k = 0; k < p.candidates.size(); k++) {
-        if (!e.plan.candidates[k].refused.empty()) continue;
-        // the kernel on tensors that lie as it wants them
-        auto alone = std::make_shared<Plan>(e.plan);
-        alone->kernel = e.plan.candidates[k].kernel;
-        for (auto &b : alone->inputs)
-            b.copy_order.clear();
-        for (auto &b : alone->outputs)
-            b.copy_order.clear();
-        add(p.candidates[k], [alone, &from, &to, &attrs] { run_plan(*alone, from, attrs, to); });
-    }
-    for (size_t k = 0; k < e.copies.size(); k++) {
-        const size_t t = e.copies[k].tensor;
-        if (e.copies[k].input)
-            add(p.copies[k], [&, t] { as_laid_out(wide[t], e.plan.inputs[t]); });
-        else {
-            add(p.copies[k], [&, t] { out[t].assign(as_laid_out(out[t], e.plan.outputs[t])); });
-        }  // there, for the kernel to write into, and back
-    }
-    std::vector<double> casts(c ? c->inputs.size() + c->outputs.size() : 0);
-    for (size_t k = 0; k < casts.size(); k++) {
-        const bool there = k < c->inputs.size();
-        if (there)
-            add(casts[k], [&, t = c->inputs[k]] { cast(in[t], c->to); });
-        else
-            add(casts[k], [&, t = c->outputs[k - c->inputs.size()]] { cast(out[t], c->from); });
-    }
-    const std::vector<double> times = least_times(tasks);
-    for (size_t k = 0; k < times.size(); k++)
-        *results[k] = times[k];
-    p.kernel = p.call = p.candidates[size_t(e.chosen())];
-    for (double s : p.copies)
-        p.call += s;
-    for (double s : casts) {
-        p.casts += s;
-        p.call += s;
-    }
-    for (double s : p.candidates)
-        if (s > 0) p.best = p.best > 0 ? std::min(p.best, s) : s;
-    return p;
+    return CallProbe(e, in, attrs, c).measure();
 }
 
 }  // namespace halyard::bench

@@ -1,6 +1,6 @@
-// Price: what the parts of a call cost, measured here and now: each kernel that takes it, the
-// copies that its strides need, and the casts that its dtype needs where the op has no kernels for
-// it.
+// Cost probe: measures the parts of a call on this machine. The parts are each kernel that accepts
+// it, the copies that its strides require, and the casts that its dtype requires if the op has no
+// kernels for it.
 #pragma once
 #include <span>
 
@@ -8,29 +8,31 @@
 
 namespace halyard::bench {
 
-// A call in a dtype that the op has no kernels for, as its caller would have to make it.
+// How a caller makes a call in a dtype that the op has no kernels for.
 struct CastPlan {
-    std::string key, instead, there;  // "f16", "f32", "f32 f64"
+    // the dtype asked for, the one used, those there are: "f16", "f32", "f32 f64"
+    std::string key, instead, there;
     DType from = DType::f16;
     DType to = DType::f32;
-    std::vector<size_t> inputs, outputs;  // what is cast, there and back
+    std::vector<size_t> inputs, outputs;  // positions of the tensors that are cast
 };
 
-// The call in the narrowest set of dtypes that holds every value of `dtype`. Throws DTypeError
-// where the op has no such set.
+// Returns the plan with the narrowest set of dtypes that holds every value of `dtype`. Throws
+// DTypeError if the op has no such set.
 CastPlan cast_for(const RegisteredOp &op, DType dtype);
 
 struct CallCosts {
-    std::vector<double> candidates;  // seconds of each candidate's kernel alone; 0 = it doesn't fit
-    std::vector<double> copies;      // of each of the explanation's copies
-    double casts = 0;                // of all, there and back
-    double kernel = 0, call = 0;     // of the chosen kernel; of all that the call takes
-    double best = 0;                 // of the fastest candidate
+    // seconds of each candidate's kernel alone; 0 if it was rejected
+    std::vector<double> candidates;
+    std::vector<double> copies;   // seconds of each copy of the explanation
+    double casts = 0;             // seconds of all casts
+    double kernel = 0, call = 0;  // seconds of the dispatched kernel; of the whole call
+    double best = 0;              // seconds of the fastest candidate
     double loss() const { return call / best; }
 };
 
-// In interleaved rounds, the least time of each; about 30 ms for each thing that is timed. `in`: as
-// the caller has them, before `cast`. Throws DispatchError where no kernel fits.
+// Measures every part in interleaved rounds and keeps its least time; each part takes about 30 ms.
+// `in` are the caller's tensors, before `cast`. Throws DispatchError if no kernel accepts the call.
 CallCosts measure_costs(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
                         const CastPlan *cast);
 

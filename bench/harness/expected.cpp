@@ -9,7 +9,7 @@
 namespace halyard::bench {
 namespace {
 
-constexpr double most_operations = 2e8;  // that a reference may take: about a second
+constexpr double max_operations = 2e8;  // the limit for a reference: about a second
 
 std::vector<Tensor> in_double(const std::vector<Tensor> &in, bool absolute) {
     std::vector<Tensor> wide;
@@ -36,8 +36,8 @@ Expected::Expected(const ProblemInstance &t, const std::vector<Tensor> &out) : o
     try {
         work = std::max(work, double(work_of(op_table(), op_.record.name, t.dims).operations()));
     } catch (const Error &) {
-    }  // what can't be counted is as much as its tensors
-    if (work <= most_operations)
+    }  // without a count, the work is that of the tensors
+    if (work <= max_operations)
         from_reference(t);
     else
         from_doubles(t);
@@ -64,7 +64,7 @@ void Expected::from_doubles(const ProblemInstance &t) {
     const auto exact = primitive.run(in_double(t.in, false));
     for (size_t k = 0; k < exact.size(); k++)
         problem_.tensors[op_.signature.outputs[k].name] = check::array_of(exact[k]);
-    // sums of |a||b| are what the op makes of |a| and |b|
+    // The op applied to |a| and |b| gives the sums of |a||b|.
     if (op_.record.contract.measure == Contract::products) {
         const auto sums = primitive.run(in_double(t.in, true));
         for (size_t k = 0; k < sums.size(); k++)

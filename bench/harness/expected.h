@@ -1,24 +1,24 @@
-// Accuracy: is a result within the op's contract, and how far off is it?
+// Expected: the outputs a call should have, and how accurate a result is against them.
 #pragma once
 #include "bench/harness/problem_instance.h"
 #include "dsl/problem.h"
 
 namespace halyard::bench {
 
-// What the outputs should be: the op's reference where it takes at most 2e8 operations, else its
-// f64 kernels.
+// The expected outputs. They come from the op's reference if that takes at most 2e8 operations,
+// else from the op's f64 kernels.
 class Expected {
 public:
     Expected(const ProblemInstance &t, const std::vector<Tensor> &out);
 
     bool known() const { return !source_.empty(); }
-    // "the reference", "the f64 kernel", "" = nothing to compare with
+    // Returns "the reference", "the f64 kernel", or "" if there is nothing to compare with.
     const std::string &source() const { return source_; }
 
     struct Accuracy {
-        // max |error| / max |expected| over all real outputs; of exact ones 0 or infinite
+        // max |error| / max |expected| over all float outputs; 0 or infinite for exact ones.
         double error = 0;
-        std::string violation;  // where the contract is broken; "" = nowhere
+        std::string violation;  // how the contract is violated; "" if it isn't
     };
     Accuracy judge(const std::vector<Tensor> &out) const;
 

@@ -1,12 +1,11 @@
 #include "bench/harness/kit_file.h"
-#include "bench/harness/text.h"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "bench/harness/text.h"
 #include "registry/base/error.h"
 #include "registry/base/program.h"
+#include "registry/base/text.h"
 
 namespace halyard::bench {
 namespace {

@@ -1,4 +1,4 @@
-// Text files that come with the kit, beside the command: share/halyard/FOLDER/NAME.txt.
+// Text files that are installed with the kit: share/halyard/FOLDER/NAME.txt.
 #pragma once
 #include <fstream>
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace halyard::bench {
 
-std::vector<std::string> kit_files(const std::string &folder);  // names, without ".txt", sorted
+std::vector<std::string> kit_files(const std::string &folder);  // names without ".txt", sorted
 
-// One of them, or any other file. Throws IoError for what is neither; `what` it is: "set of
-// shapes".
+// Opens a file of the kit by its name, or any file by its path. Throws IoError if there is neither.
+// `what` is the kind of file in the message: "set of shapes".
 std::ifstream open_kit_file(const std::string &folder, const std::string &name,
                             const std::string &what);
 

@@ -16,7 +16,7 @@ LineProcess::LineProcess(const std::vector<std::string> &command,
     int to[2], from[2];
     if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
         throw IoError(command[0], "no pipe for it");
-    std::signal(SIGPIPE, SIG_IGN);  // a child that ended is told by its answer
+    std::signal(SIGPIPE, SIG_IGN);  // the end of a child shows in its answer
     std::vector<char *> argv;
     for (auto &word : command)
         argv.push_back(const_cast<char *>(word.c_str()));

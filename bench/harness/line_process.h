@@ -1,4 +1,4 @@
-// LineProcess: a process that answers a line with a line.
+// LineProcess: a child process that answers each line with a line.
 #pragma once
 #include <sys/types.h>
 
@@ -10,21 +10,21 @@ namespace halyard::bench {
 
 class LineProcess {
 public:
-    // `environment` is set in the child, beside what this process has. Its standard error is thrown
-    // away.
+    // Starts `command` with `environment` added to this process's. The child's standard error is
+    // discarded.
     LineProcess(const std::vector<std::string> &command,
                 const std::map<std::string, std::string> &environment);
-    ~LineProcess();  // closes its input and waits for its end
+    ~LineProcess();  // closes the child's input and waits for its end
     LineProcess(const LineProcess &) = delete;
 
-    // The child's next line, after `line` was written to it ("" writes nothing). "" = it ended, or
-    // never began.
+    // Writes `line` to the child, unless it is empty, and returns the child's next line. Returns ""
+    // if the child ended or could not be started.
     std::string answer(const std::string &line);
 
 private:
     pid_t pid_ = -1;
-    int in_ = -1, out_ = -1;  // ours: what it reads, what it writes
-    std::string rest_;        // read, but not asked for yet
+    int in_ = -1, out_ = -1;  // this process's ends: writes to the child, reads from it
+    std::string rest_;        // read, but not returned yet
 };
 
 }  // namespace halyard::bench

@@ -1,11 +1,11 @@
-// Which machine this is and who else uses it, for the head of a measurement.
+// The description of the machine at the head of a measurement.
 #pragma once
 #include "registry/base/host.h"
 
 namespace halyard::bench {
 
-// The CPU's name, its cores and, when they have had work, the load average: load.h knows who has
-// them now.
+// Prints the CPU's name, its cores and, if it is not small, the load average. The load of each core
+// at this moment is in system_load.h.
 void print_machine();
 
 }  // namespace halyard::bench

@@ -41,6 +41,18 @@ Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts) {
     return Attrs(op, given);
 }
 
+namespace {
+
+// Returns the position that "x0" stands for, or `otherwise` if `name` isn't of that form.
+size_t position_in_name(const std::string &name, size_t otherwise) {
+    const bool is_position = name.size() > 1 && name.size() < 4 && name[0] == 'x' &&
+                             std::all_of(name.begin() + 1, name.end(),
+                                         [](unsigned char c) { return std::isdigit(c); });
+    return is_position ? size_t(std::stoi(name.substr(1))) : otherwise;
+}
+
+}  // namespace
+
 std::vector<std::optional<std::string>> values_by_tensor(const std::string &op, const char *what,
                                                          const std::vector<TensorSpec> &specs,
                                                          const std::vector<std::string> &texts) {
@@ -48,18 +60,13 @@ std::vector<std::optional<std::string>> values_by_tensor(const std::string &op, 
     std::string names;
     for (auto &s : specs)
         names += (names.empty() ? "" : ", ") + s.name;
-    auto place_of = [&](const std::string &name) {
+    const auto position_of = [&](const std::string &name) {
         for (size_t k = 0; k < specs.size(); k++)
             if (specs[k].name == name) return k;
-        const bool by_place = name.size() > 1 && name.size() < 4 && name[0] == 'x' &&
-                              std::all_of(name.begin() + 1, name.end(),
-                                          [](unsigned char c) { return std::isdigit(c); });
-        const size_t k = by_place ? size_t(std::stoi(name.substr(1))) : specs.size();
-        if (k >= specs.size()) {
-            throw AttrError(op, std::string("no ") + what + " '" + name + "', expected " +
-                                    (names.empty() ? "none" : names));
-        }
-        return k;
+        const size_t k = position_in_name(name, specs.size());
+        if (k < specs.size()) return k;
+        throw AttrError(op, std::string("no ") + what + " '" + name + "', expected " +
+                                (names.empty() ? "none" : names));
     };
     for (auto &text : texts) {
         const bool named = text.find('=') != std::string::npos;
@@ -70,7 +77,7 @@ std::vector<std::optional<std::string>> values_by_tensor(const std::string &op, 
                                     "', it takes " + std::to_string(specs.size()) +
                                     (names.empty() ? "" : ": " + names));
         }
-        const size_t k = named ? place_of(assignment(op, text).first) : open;
+        const size_t k = named ? position_of(assignment(op, text).first) : open;
         if (values[k])
             throw AttrError(op, std::string(what) + " " + specs[k].name + " is given twice");
         values[k] = named ? assignment(op, text).second : text;
@@ -152,7 +159,7 @@ const RegisteredOp &op_with_kernels(const std::string &name) {
 
 namespace {
 
-// The highest level that may be used here and that anything was built for.
+// Returns the highest level that may be used on this CPU and that has a kernel.
 Isa best_built() {
     const Isa limit = active_isa();
     Isa best = Isa::baseline;

@@ -41,7 +41,7 @@ std::vector<PeersOf> open_modules(const std::string &isa) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> peer_environment(const std::string &isa) {
-    // A worker that spins after its call returned holds a core of whoever runs next
+    // A worker thread that spins after its call has returned takes a core from the next case
     // (docs/performance.md).
     std::vector<std::pair<std::string, std::string>> all = {{"OPENBLAS_THREAD_TIMEOUT", "4"},
                                                             {"OMP_WAIT_POLICY", "passive"}};

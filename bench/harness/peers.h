@@ -1,4 +1,4 @@
-// Opening the peer modules (bench/peers) that were built.
+// Opens the peer modules (bench/peers) that were built.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,11 +8,12 @@
 
 namespace halyard::bench {
 
-// What limits libraries to `isa` ("" = no limit) and lets their threads sleep between calls.
+// Returns environment variables that limit libraries to `isa` ("" is no limit) and let their
+// threads sleep between calls.
 std::vector<std::pair<std::string, std::string>> peer_environment(const std::string &isa);
 
-// All peers for a task. The first call opens the modules; before, it sets that, unless the
-// environment says otherwise, and prints it.
+// Returns all peers for a task. The first call sets peer_environment(isa), except for variables
+// that are set already, prints it, and opens the modules.
 std::vector<Peer> peers_for(const PeerTask &task, const std::string &isa);
 
 }  // namespace halyard::bench

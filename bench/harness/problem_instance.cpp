@@ -5,6 +5,7 @@
 #include "primitives/library.h"
 #include "primitives/primitive.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 
 namespace halyard::bench {
 namespace {
@@ -16,7 +17,8 @@ uint64_t next(uint64_t &state) {  // SplitMix64
     return z ^ (z >> 31);
 }
 
-// `end` > 0: integers in [0, end). Reals: 4 wide, from `least` up.
+// Returns a tensor of random values: integers in [0, end) if `end` > 0, floats in [least, least +
+// 4).
 Tensor filled(const Shape &shape, DType t, int64_t end, double least, uint64_t seed) {
     const Tensor x = Tensor::empty(shape, t);
     const int64_t n = x.elements();
@@ -39,7 +41,8 @@ Tensor filled(const Shape &shape, DType t, int64_t end, double least, uint64_t s
     return x;
 }
 
-// Gradient ops take some of the forward op's outputs: random ones would be no problem that occurs.
+// Replaces the inputs of a gradient op that are outputs of the forward op by what that op computes:
+// random ones don't occur in practice.
 void put_forward_outputs(const RegisteredOp &op, const Attrs &attrs, std::vector<Tensor> &in) {
     const RegisteredOp *forward = library().find(forward_name(op.record.name));
     if (!forward || !op.signature.differentiates(forward->signature)) return;
@@ -99,7 +102,7 @@ ProblemInstance::ProblemInstance(const RegisteredOp &which, const std::string &p
         const auto swap = dims.find("transpose_" + inputs[k].name);
         if (swap != dims.end() && swap->second)
             std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
-        const auto let = [&](const std::string &what, int64_t otherwise) {  // as in check/case.cpp
+        const auto let = [&](const std::string &what, int64_t otherwise) {  // as in case.cpp
             const auto found = dims.find(inputs[k].name + what);
             return found == dims.end() ? otherwise : found->second;
         };

@@ -1,6 +1,7 @@
-// ProblemInstance: a problem in the words of an op's record ("m=512 k=512 n=512 transpose_b=1") as
-// a call: attributes and filled tensors. Unlike check::Case it computes nothing in double, so that
-// large problems are quick to make.
+// ProblemInstance: a problem as an op's record writes it ("m=512 k=512 n=512 transpose_b=1"), made
+// into a call: attributes and filled tensors. PeerTask refers to one, with outputs and a number of
+// threads. check::Case has a reference in double as well; a ProblemInstance has none, so that large
+// problems are quick to make.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,9 +16,9 @@ namespace halyard::bench {
 std::vector<std::string> problems_of(const OpRecord &op);  // its bench lines, then its samples
 
 struct ProblemInstance {
-    // `dtypes`: one of the op's sets, "" = the first. `attrs`: "axis=1" and so on, before those in
-    // `text`. Throws AttrError where the text doesn't fit the op, ShapeError for extents past the
-    // limits.
+    // `dtypes` is one of the op's sets, or "" for the first. `attrs` ("axis=1") take effect unless
+    // `text` has the same attribute. Throws AttrError if the text doesn't fit the op, ShapeError
+    // for extents beyond the limits.
     ProblemInstance(const RegisteredOp &op, const std::string &text, const std::string &dtypes = "",
                     const std::vector<std::string> &attrs = {});
 
@@ -25,7 +26,7 @@ struct ProblemInstance {
     std::string text;
     Attrs attrs;
     Dims dims;
-    // reals in (-2, 2), indices within bounds, a forward op's outputs as it gives them
+    // Floats in (-2, 2), indices within bounds, and a forward op's outputs as the op computes them.
     std::vector<Tensor> in;
 };
 

@@ -19,49 +19,49 @@ void put(char *to, size_t size, const std::string &text) {
     to[n] = '\0';
 }
 
-void say(const char *text) {
-    // nothing is left to be done about it
+void write_error(const char *text) {
+    // Nothing can be done if even this fails.
     if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
 void on_death(int signal) {
-    if (current == &own) {  // else it is in memory that another process reads
-        say("died");
+    if (current == &own) {  // otherwise the parent process reads it
+        write_error("died");
         if (own.check[0]) {
-            say(" in check ");
-            say(own.check);
+            write_error(" in check ");
+            write_error(own.check);
         }
         if (own.step[0]) {
-            say(": ");
-            say(own.step);
+            write_error(": ");
+            write_error(own.step);
         }
-        say("\n");
+        write_error("\n");
     }
-    raise(signal);  // whose handler is the default again
+    raise(signal);  // with the default handler, which SA_RESETHAND restored
 }
 
 }  // namespace
 
 void keep_progress_in(Progress *place) {
     current = place;
-    begins_check("");
+    begin_check("");
 }
 
-void tell_failures_to(std::function<void(const std::string &)> listener) {
+void set_failure_listener(std::function<void(const std::string &)> listener) {
     failure_listener = std::move(listener);
 }
 
-void begins_check(const std::string &name) {
+void begin_check(const std::string &name) {
     if (!current) return;
     put(current->check, sizeof current->check, name);
     current->step[0] = '\0';
 }
 
-void begins(const std::string &step) {
+void begin_step(const std::string &step) {
     if (current) put(current->step, sizeof current->step, step);
 }
 
-void failed(const std::string &failure) {
+void report_failure(const std::string &failure) {
     if (failure_listener) failure_listener(failure);
 }
 
@@ -71,9 +71,9 @@ std::string text_of(const Progress &p) {
     return text;
 }
 
-void say_progress_on_death() {
+void print_progress_on_death() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return;  // they say more
+    return;  // a sanitizer prints more
 #endif
     if (!current) keep_progress_in(&own);
     struct sigaction action = {};

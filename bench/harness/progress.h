@@ -1,32 +1,32 @@
-// Progress: what a check is about to do, kept where a process that dies leaves it behind.
+// Progress: what a check is doing, in memory that outlives the process.
 #pragma once
 #include <functional>
 #include <string>
 
 namespace halyard::check {
 
-// Plain memory, so that it may be shared with another process and read in a signal's handler.
+// Plain memory, so that it can be shared with another process and read in a signal handler.
 struct Progress {
     char check[48];   // "reference"
     char step[2000];  // "f32/avx512/wide 'n=3 c=7'"
 };
 
-// From now on this process notes there what it does. Null: nowhere, which is how it begins.
+// Makes this process write its progress to `place`. Null, the default, discards it.
 void keep_progress_in(Progress *place);
-// Called with every failure, as soon as it is known: a process that dies later takes its Report
-// along.
-void tell_failures_to(std::function<void(const std::string &)> listener);
+// Sets a function that is called with every failure at once. A process that dies later loses its
+// Report, but not these.
+void set_failure_listener(std::function<void(const std::string &)> listener);
 
-// What comes next: a check by its name, or one of its steps, which says kernel, instruction set,
-// dtype and sample.
-void begins_check(const std::string &name);
-void begins(const std::string &step);
-void failed(const std::string &failure);
+// Records the check that begins, by its name, or its next step: kernel, instruction set, dtype and
+// sample.
+void begin_check(const std::string &name);
+void begin_step(const std::string &step);
+void report_failure(const std::string &failure);
 
-// "check reference, f32/avx512/wide 'n=3 c=7'"; "" for nothing begun
+// Returns "check reference, f32/avx512/wide 'n=3 c=7'", or "" if nothing has begun.
 std::string text_of(const Progress &p);
 
-// Where this process dies of a signal its progress is written to standard error first.
-void say_progress_on_death();
+// Writes this process's progress to standard error if it dies of a signal.
+void print_progress_on_death();
 
 }  // namespace halyard::check

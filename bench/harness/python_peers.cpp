@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 struct Framework {
     std::unique_ptr<LineProcess> process;
-    std::string name;  // with its version; "" = it isn't there
+    std::string name;  // with its version; "" if it isn't installed
 };
 
 Json asked(LineProcess &child, const Json &question) {
@@ -27,7 +27,7 @@ Json asked(LineProcess &child, const Json &question) {
     return answer.is_object() ? answer : Json{{"refused", "its process ended without a word"}};
 }
 
-// Started when they are first needed, and kept.
+// Returns the framework's process, which is started when first needed and then kept.
 Framework &framework(const std::string &which, const std::string &python, int threads,
                      const std::string &isa) {
     static std::map<std::pair<std::string, int>, Framework> all;
@@ -66,8 +66,8 @@ Json attributes(const Attrs &attrs) {
     return all;
 }
 
-// The results that the framework left, in the op's dtypes. Throws IoError where one hasn't the
-// shape it should.
+// Reads the framework's results into `out`, in the op's dtypes. Throws IoError if a result has the
+// wrong shape.
 void take(const Json &files, const std::vector<Tensor> &out) {
     for (size_t k = 0; k < out.size(); k++) {
         const std::string path = files.at(k);
@@ -116,7 +116,7 @@ std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const Pee
         for (const Tensor &y : task.out)
             s.out.push_back(Tensor::empty(y.shape(), y.dtype()));
         take(answer.at("out"), s.out);
-        s.run = [] {};  // its results are here already
+        s.run = [] {};  // its results are in s.out already
         s.time_itself = [&f](double seconds) {
             const Json time = asked(*f.process, {{"seconds", seconds}});
             if (!time.contains("seconds")) throw Error(f.name, time.value("refused", ""));

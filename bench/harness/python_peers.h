@@ -1,5 +1,5 @@
-// Peers in Python: frameworks that bench/peers/driver.py calls, each in a process of its own, in
-// our rounds and on our tensors.
+// Peers in Python: frameworks that bench/peers/driver.py calls, each in its own process, in the
+// same rounds and on the same tensors.
 #pragma once
 #include "bench/harness/benchmark_case.h"
 #include "bench/peers/peer.h"
@@ -11,9 +11,9 @@ struct PythonPeers {
     std::string python = "python3";       // an interpreter that has them
 };
 
-// One subject for each framework that can do the task. Those that can't say why in `refused`; one
-// that isn't installed does so on standard output, once. `copies`: calls go round so many copies of
-// the tensors. `isa`: "" = no limit.
+// Returns a case for each framework that can do the task. Appends the reason to `refused` for those
+// that can't. Prints once which ones aren't installed. Calls cycle through `copies` copies of the
+// tensors. `isa` limits the frameworks; "" does not.
 std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const PeerTask &task,
                                              size_t copies, const std::string &isa,
                                              std::vector<std::string> &refused);

@@ -37,20 +37,21 @@ Roofline::Roofline(const ProblemInstance &t, const std::vector<Tensor> &outputs,
         operations_ = least_ = double(work.operations());
         std::set<std::pair<std::string, int>> seen;
         for (auto &c : explanation_of(t.op, t.in, t.attrs).plan.candidates) {
-            if (!c.refused.empty() || !seen.emplace(c.kernel->variant, c.kernel->lanes).second)
+            if (!c.rejection.empty() || !seen.emplace(c.kernel->variant, c.kernel->lanes).second)
                 continue;
             least_ = std::min(least_, double(work_of(*op_table().make(name), t.dims,
                                                      c.kernel->variant, c.kernel->lanes)
                                                  .operations()));
         }
-    } catch (const Error &) {  // a stage that isn't written in the DSL: bytes are those of the
-                               // tensors, operations nobody knows
+    } catch (const Error &) {
+        // A stage that isn't written in the DSL has no count of operations; its bytes are those of
+        // the tensors.
         operations_ = least_ = 0;
         work = {};
     }
     const auto bytes = [](const Tensor &x, const std::map<std::string, int64_t> &elements,
                           const std::string &tensor) {
-        // a broadcast operand has fewer than the problem says
+        // A broadcast operand has fewer elements than the problem's dimensions give.
         const auto it = elements.find(tensor);
         return double(it == elements.end() ? x.elements() : std::min(it->second, x.elements())) *
                double(bytes_of(x.dtype()));

@@ -10,7 +10,7 @@
 
 namespace halyard::bench {
 namespace {
-// The ops that a line's first word means.
+// Returns the ops that a line's first word stands for.
 std::vector<std::string> ops_of(const std::string &word) {
     if (word != "elementwise" && word != "reduction") return {word};
     const Form form = word == "elementwise" ? Form::elementwise : Form::reduction;
@@ -20,7 +20,7 @@ std::vector<std::string> ops_of(const std::string &word) {
     return names;
 }
 
-// The samples of every op with kernels that has no line yet.
+// Adds the samples of every op with kernels that has no line yet.
 void add_others(std::vector<ShapeLine> &lines) {
     std::set<std::string> there;
     for (auto &l : lines)

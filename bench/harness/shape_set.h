@@ -1,7 +1,7 @@
-// Shape sets: problems of whole networks, as text files: one problem per line, its op first.
+// Shape sets: problems of whole networks as text files, with one problem a line, its op first.
 //   conv2d n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same  # layer1.0.conv2
 // In place of an op, `elementwise` and `reduction` mean every op of that form. The line `others
-// samples` stands for the samples of every op with kernels that no line before it names.
+// samples` means the samples of every op with kernels that no line before it names.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,18 +9,19 @@
 namespace halyard::bench {
 
 struct ShapeLine {
-    std::string op, problem, note;  // note: what follows '#'
+    std::string op, problem, note;  // note: the text after '#'
 };
 
-// A file, or the name of a set that comes with the kit (bench/shapes). With `op` given, that op's
-// lines only; the same problem stands there once, with its first note. Throws IoError for what is
-// neither, naming the sets there are, for a line without a problem, and where no line is the op's.
+// Reads a file, or a set that is installed with the kit (bench/shapes) by its name. With `op`,
+// returns only that op's lines, each problem once, with its first note. Throws IoError for an
+// unknown name, with the names of the sets, for a line without a problem, and if no line is the
+// op's.
 std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op = "");
 
 std::vector<std::string> shape_set_names();
 
-// One line of such a file; of an empty one, or a comment, without an op. Throws IoError, naming the
-// file and the line's number.
+// Parses a line of such a file. An empty line or a comment gives a line without an op. Throws
+// IoError with the file and the line's number.
 ShapeLine shape_line(const std::string &file, int number, const std::string &text);
 
 }  // namespace halyard::bench

@@ -7,10 +7,10 @@
 namespace halyard::bench {
 namespace {
 
-// The largest k for which the signed-rank statistic of n values is <= k with a probability of at
-// most `tail`; -1 = there is none.
+// Returns the largest k such that the signed-rank statistic of n values is <= k with a probability
+// of at most `tail`; -1 if there is none.
 int64_t critical_rank(size_t n, double tail) {
-    constexpr size_t exact_up_to = 60;  // beyond, the normal approximation is within one rank
+    constexpr size_t exact_up_to = 60;  // beyond it the normal approximation is within one rank
     if (n > exact_up_to) {
         const double mean = double(n) * double(n + 1) / 4;
         const double deviation = std::sqrt(double(n) * double(n + 1) * double(2 * n + 1) / 24);
@@ -21,7 +21,7 @@ int64_t critical_rank(size_t n, double tail) {
         }
         return int64_t(std::floor(mean + deviation * low - 0.5));
     }
-    std::vector<double> ways(n * (n + 1) / 2 + 1, 0);  // to choose ranks with this sum
+    std::vector<double> ways(n * (n + 1) / 2 + 1, 0);  // in how many ways ranks have each sum
     ways[0] = 1;
     for (size_t rank = 1; rank <= n; rank++) {
         for (size_t sum = ways.size() - 1; sum >= rank; sum--)

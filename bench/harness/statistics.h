@@ -1,5 +1,5 @@
-// Statistics of timings. Nothing here knows a kernel or a clock, so that tests feed it noise of
-// their own.
+// Statistics of timings. They are independent of kernels and clocks, so that tests can use
+// synthetic noise.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,29 +14,29 @@ struct Interval {
     double estimate = 0, low = 0, high = 0;
 };
 
-// The centre of symmetrically distributed values: the Hodges-Lehmann estimate, with the interval of
-// Wilcoxon's signed-rank test, which holds for any such distribution, however heavy its tails.
-// `confidence` below 1; too few values for it (fewer than 8 for 0.99) give an infinite interval. No
-// values: NaN.
+// Returns the centre of symmetrically distributed values: the Hodges-Lehmann estimate, with the
+// confidence interval of Wilcoxon's signed-rank test. The interval holds for any symmetric
+// distribution, however heavy its tails. `confidence` is below 1. Too few values (fewer than 8 for
+// 0.99) give an infinite interval, none give NaN.
 Interval centre_of(const std::vector<double> &values, double confidence);
 
-// How the times of A stand against those of B, taken in the same rounds, in random order within
+// How the times of A compare with those of B, taken in the same rounds, in random order within
 // each.
 struct Comparison {
     enum Answer : int8_t { slower = -1, cannot_tell = 0, faster = 1 };
     static constexpr double confidence = 0.99;
-    Answer answer = cannot_tell;          // A is ...
+    Answer answer = cannot_tell;          // A is ... than B
     double ratio = 1, low = 0, high = 0;  // time of A over time of B, and its interval
-    // of the control: 0.004 = the same kernel differs from itself by up to 0.4 %
+    // Of the control run: 0.004 means that the same kernel differs from itself by up to 0.4 %.
     double noise = 0;
-    std::string refused = {};  // why there is no answer, whatever the times say
+    std::string refused = {};  // why there is no answer, whatever the times are
     void refuse(const std::string &why);
 };
 
-// `control`: B again, in the same rounds. A and B alike, swapping their times in any round changes
-// nothing, as the order was random: so log(a/b) is symmetric about 0, whatever bursts, drifts and
-// neighbours do to the times. The answer is "faster" or "slower" where the interval leaves 1 out
-// and the ratio is further from 1 than all that the control's interval reaches. Times in any unit.
+// Compares times that were taken in the same rounds; `control` is a second measurement of B. If A
+// and B are equal, the random order makes log(a/b) symmetric about 0, whatever bursts and drifts
+// the times have. The answer is "faster" or "slower" if the interval excludes 1 and the ratio is
+// farther from 1 than the control's interval reaches. Times have any unit.
 Comparison compare(const std::vector<double> &a, const std::vector<double> &b,
                    const std::vector<double> &control);
 

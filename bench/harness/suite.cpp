@@ -17,7 +17,7 @@
 namespace halyard::bench {
 namespace {
 
-// One problem with one number of threads.
+// The result of one problem with one number of threads.
 struct Outcome {
     std::string problem, peer, missing;  // peer: the fastest one; missing: why there is no time
     int threads = 1;
@@ -75,7 +75,7 @@ std::vector<Outcome> measured(const SuiteGroup &g, const ShapeLine &line, const 
     }
 }
 
-// "87 % L2", or "-" where the roof could not be measured.
+// Returns "87 % L2", or "-" if the roof could not be measured.
 std::string roof_text(const Outcome &o) {
     return o.bound.empty() ? "-" : text_of("%.0f %% ", 100 * o.roof) + o.bound;
 }
@@ -91,16 +91,17 @@ void print(const Outcome &o) {
     std::fflush(stdout);
 }
 
-// What a group came to, with one number of threads.
+// The results of a group with one number of threads.
 struct Summary {
     int threads = 1, timed = 0, missing = 0;
-    // how many of the timed ones have a share of a roof
+    // The number of timed problems that have a share of a roof.
     int with_roof = 0;
-    // ratios: geometric mean and least; roof: geometric mean of the shares
+    // `mean` and `worst` are the ratios' geometric mean and minimum, `roof` the shares' geometric
+    // mean.
     double mean = 0;
     double worst = INFINITY;
     double roof = 0;
-    std::string where;  // the worst one
+    std::string where;  // the problem with the worst ratio
 };
 Summary summary(const std::vector<Outcome> &all, int threads) {
     Summary s;
@@ -206,7 +207,7 @@ bool run_suite(const SuiteOptions &o) {
         tables += table_of(g, all);
         for (int threads : o.selection.threads)
             summaries += summary_line(g, summary(all, threads));
-        // each time: a long suite may be interrupted
+        // Written each time, because a long suite may be interrupted.
         if (!o.out.empty()) write_results(o, summaries, tables);
     }
     std::printf("\n%s%s", head.c_str(), summaries.c_str());

@@ -1,4 +1,4 @@
-// Running a suite (suite_file.h): whole calls beside all peers, and what each group came to.
+// Runs a suite (suite_file.h): times whole calls against all peers and summarises each group.
 #pragma once
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/suite_file.h"
@@ -7,15 +7,15 @@
 namespace halyard::bench {
 
 struct SuiteOptions {
-    // group: only those whose title has this in it; out: a Markdown file for the results
+    // `group` selects groups whose title contains it; `out` is a Markdown file for the results.
     std::string name, group, out;
     Selection selection;  // kernels aren't selected: each op is called whole
     Timing timing;
     double wait_quiet = 0;  // seconds
 };
-// Times every problem, whole calls beside the peers, prints them and a summary of the groups, and
-// writes `out`. False where a result breaks its contract. A problem whose op isn't there, or that
-// fails, is named and counts as missed.
+// Times every problem, prints the results and a summary of the groups, and writes `out`. Returns
+// false if a result violates its contract. A problem that fails, or whose op doesn't exist, is
+// printed and counted as missing.
 bool run_suite(const SuiteOptions &o);
 
 }  // namespace halyard::bench

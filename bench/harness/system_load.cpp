@@ -19,7 +19,8 @@ double now() {
         .count();
 }
 
-// "some avg10=0.00 avg60=0.00 avg300=0.00 total=5422882635", in microseconds.
+// Returns the seconds of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=5422882635", whose
+// total is in microseconds.
 double pressure() {
     std::ifstream file("/proc/pressure/cpu");
     std::string line;
@@ -60,7 +61,7 @@ double own() {
     return sum;
 }
 
-// ticks come in lumps
+// The kernel's ticks are coarse, so a share can exceed 1.
 std::string percent(double share) {
     return std::to_string(int(std::min(share, 1.0) * 100 + 0.5)) + " %";
 }
@@ -98,7 +99,7 @@ Load load_of_others(double seconds) {
     return between(before, count());
 }
 
-std::string contended(const Load &load, int threads) {
+std::string contention(const Load &load, int threads) {
     std::string busy;
     int idle = 0;
     for (const auto &core : load.cores) {
@@ -118,7 +119,7 @@ std::string contended(const Load &load, int threads) {
                 : "");
 }
 
-bool noisy(const Load &load) {
+bool is_noisy(const Load &load) {
     constexpr double switches_per_second = 20, steal = 0.01;
     double most = 0;
     for (const auto &core : load.cores)
@@ -127,17 +128,17 @@ bool noisy(const Load &load) {
 }
 
 bool leaves_a_core(const Load &load) {
-    constexpr double enough = 0.85;  // ticks come in lumps, and an idle desktop does a little
+    constexpr double enough = 0.85;  // ticks are coarse, and an idle desktop does a little
     return load.cores.empty() || double(load.cores.size()) - load.others >= enough;
 }
 
 Load warn_of_others(int threads, double patience) {
     Load load = load_of_others();
-    std::string why = contended(load, threads);
+    std::string why = contention(load, threads);
     const double begin = now();
     while (!why.empty() && now() - begin < patience) {
         load = load_of_others(0.5);
-        why = contended(load, threads);
+        why = contention(load, threads);
         if (why.empty()) std::printf("waited %.1f s for others\n", now() - begin);
     }
     if (!why.empty() && patience > 0) std::printf("waited %.1f s in vain\n", now() - begin);

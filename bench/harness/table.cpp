@@ -8,7 +8,7 @@
 namespace halyard::bench {
 namespace {
 
-// The peer's time over the subject's, of the minima (of the medians).
+// Returns the peer's time over the case's, of the minima (and of the medians).
 std::string relative_to_peer(const std::deque<BenchmarkCase> &cases, const std::string &peer,
                              const BenchmarkCase &s) {
     if (s.peer) return "";
@@ -85,7 +85,7 @@ std::vector<Column> columns_of(const std::deque<BenchmarkCase> &cases, const Roo
 }
 
 void print_table(const std::deque<BenchmarkCase> &cases, const std::vector<Column> &columns) {
-    // of a FAIL: one text, which no column is as wide as
+    // The line of a failed case is one text, and no column is made as wide as that.
     std::vector<std::vector<std::string>> lines;
     std::vector<std::string> title = {"kernel", "threads"};
     std::vector<size_t> width;

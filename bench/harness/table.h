@@ -1,4 +1,4 @@
-// The table that `halyard bench` prints: a line per subject, a column per question.
+// The table that `halyard bench` prints: a line for each benchmark case.
 #pragma once
 #include <deque>
 #include <functional>
@@ -12,18 +12,18 @@ namespace halyard::bench {
 
 struct Column {
     std::string title;
-    // of a subject that has times; "" leaves the place empty
+    // Returns the cell of a case that has times; "" leaves it empty.
     std::function<std::string(const BenchmarkCase &)> text;
-    bool left = false;  // aligned
+    bool left = false;  // aligned left
 };
 
-// Time, work per second, the share of the roof, error, and the ratios to the peers among the
-// subjects.
+// Returns the columns: time, work per second, share of the roof, error, and ratios to the peers
+// among the cases.
 std::vector<Column> columns_of(const std::deque<BenchmarkCase> &cases, const Roofline &roofline,
                                const Expected &expected);
 
-// Columns are as wide as their widest text. A subject that broke its contract has its breach in
-// place of all of them.
+// Prints the table. Each column is as wide as its widest text. A case that violates its contract
+// has the violation in place of all columns.
 void print_table(const std::deque<BenchmarkCase> &cases, const std::vector<Column> &columns);
 
 std::string time_text(double seconds);  // "73.57 us"

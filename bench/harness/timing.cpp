@@ -28,18 +28,18 @@ double per_call(const TimedRun &r) {
     return r.real_accumulated_time / double(r.iterations);
 }
 
-// A place in each round: a subject, or its control.
+// A slot in each round: a case, or its control run.
 struct Place {
     BenchmarkCase *bench_case;
     bool control;
-    int64_t calls = 0;  // that fill min_time; 0 = not known yet
+    int64_t calls = 0;  // that fill min_time; 0 is not known yet
 };
 
 class Clock {
 public:
     explicit Clock(double min_time) : min_time_(min_time) {}
 
-    // One run for each place, in its order.
+    // Runs each slot once, in this order.
     std::vector<TimedRun> round(const std::vector<Place *> &order) {
         for (const Place *p : order) {
             auto *bench = benchmark::RegisterBenchmark(
@@ -64,7 +64,7 @@ public:
 private:
     void time(benchmark::State &state, const Place &p) {
         const BenchmarkCase &s = *p.bench_case;
-        check::begins("timing " + s.label);
+        check::begin_step("timing " + s.label);
         set_threads(s.threads);
         if (spinning_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
         spinning_ = s.peer && s.threads > 1;
@@ -73,7 +73,7 @@ private:
                 state.SetIterationTime(s.time_itself(min_time_));
             return;
         }
-        // after another subject, caches and branch predictors are that one's
+        // Warms caches and branch predictors after another case.
         if (p.calls > 3) s.run();
         const long before = involuntary_switches();
         for (auto _ : state)
@@ -81,7 +81,7 @@ private:
         switches += involuntary_switches() - before;
     }
     double min_time_;
-    bool spinning_ = false;  // threads of a peer may still hold a core for a while
+    bool spinning_ = false;  // threads of a peer may still occupy a core for a while
 };
 
 void add(Rounds &sum, const Load &load) {
@@ -125,7 +125,7 @@ Rounds measure(std::deque<BenchmarkCase> &cases, const Timing &timing) {
         add(done, load);
         cores_of_others += load.others * load.seconds;
         cores = load.cores.size();
-        const bool bad = noisy(load);
+        const bool bad = is_noisy(load);
         if (bad && done.repeated < timing.rounds / 2) {
             done.repeated++;
             continue;

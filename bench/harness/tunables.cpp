@@ -1,5 +1,5 @@
 #include "bench/harness/tunables.h"
-#include "bench/harness/text.h"
+#include "registry/base/text.h"
 
 #include "bench/harness/op_call.h"
 

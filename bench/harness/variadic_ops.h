@@ -1,5 +1,5 @@
-// Joined ops: primitives over any number of tensors (primitives/composites/concat.h), which no
-// signature can name, as data.
+// Variadic ops: primitives that take or return any number of tensors (concat, split, einsum). No
+// signature can name their tensors, so their records stand here.
 #pragma once
 #include <span>
 #include <vector>
@@ -11,10 +11,13 @@ namespace halyard::bench {
 
 struct VariadicOp {
     OpRecord record;
+    std::string family;  // as OpFile::family: "layout"
     std::vector<Tensor> (*run)(std::span<const Tensor> in, const Attrs &attrs);
 };
 
 const std::vector<VariadicOp> &variadic_ops();
-const VariadicOp *variadic_op(const std::string &name);  // null when it isn't one
+
+// Returns the variadic op called `name`, or null if there is none.
+const VariadicOp *variadic_op(const std::string &name);
 
 }  // namespace halyard::bench

@@ -1,6 +1,6 @@
-// The memory roof: the op's own tensors, each byte read or written once, and nothing else done.
-// What can be is copied by memcpy; inputs beyond the output's size are read, output beyond the
-// inputs' size is filled.
+// The memory roof as a peer: reads or writes each byte of the op's tensors once and computes
+// nothing. As many bytes as possible are copied by memcpy. Inputs larger than the output are read,
+// outputs larger than the inputs are filled.
 #include <cstring>
 
 #include "bench/peers/peer.h"
@@ -10,14 +10,14 @@
 namespace halyard {
 namespace {
 
-constexpr int64_t block = 1 << 18;  // bytes copied per task: of 64 Ki to all at once the fastest
+constexpr int64_t block = 1 << 18;  // bytes copied by a task; the fastest of 64 Ki and more
 
 struct Move {
     std::vector<Tensor> in, out;
     int64_t tasks;
     std::shared_ptr<std::atomic<uint64_t>> sink = std::make_shared<std::atomic<uint64_t>>(0);
 
-    // Task i's share of a tensor, in whole lines.
+    // Returns the part of a tensor that task i handles, in whole cache lines.
     std::pair<int64_t, int64_t> part(const Tensor &x, int64_t i) const {
         const int64_t bytes = int64_t(x.bytes());
         const int64_t share = ((bytes + tasks - 1) / tasks + 63) / 64 * 64;

@@ -1,4 +1,4 @@
-// oneDNN in f32: matmul and softmax here, convolution and pooling in onednn_windows.cpp.
+// oneDNN in f32: matmul and softmax. Convolution and pooling are in onednn_windows.cpp.
 #include "bench/peers/onednn.h"
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-// What the two halves of the oneDNN peer share.
+// Helpers of both sources of the oneDNN peer.
 #pragma once
 #include <dnnl.hpp>
 
@@ -12,13 +12,13 @@ using Tag = dnnl::memory::format_tag;
 const dnnl::engine &engine();
 dnnl::stream &stream();
 dnnl::memory::desc plain(const Tensor &t);  // f32, row-major
-dnnl::memory::desc any(const Tensor &t);    // f32, in whatever layout the primitive likes
+dnnl::memory::desc any(const Tensor &t);    // f32, in the layout that the primitive selects
 dnnl::memory wrap(const Tensor &t);
 
-// Runs with so many threads; what it throws arrives as Error.
+// Returns a function that runs `run` with that many threads and rethrows its exceptions as Error.
 std::function<void()> with_threads(int threads, std::function<void()> run);
 
-// conv2d, conv2d_dx, conv2d_dweight; false: another op
+// Appends the peers of conv2d, conv2d_dx and conv2d_dweight. Returns false for another op.
 bool add_convolution(const PeerTask &task, std::vector<Peer> &peers);
 bool add_pooling(const PeerTask &task, std::vector<Peer> &peers);  // max_pool2d, avg_pool2d
 

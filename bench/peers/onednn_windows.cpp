@@ -1,6 +1,6 @@
-// oneDNN's convolutions and pools. A convolution gets its own layouts ("oneDNN", what a network
-// that stays in them pays) and, as a second peer, row-major tensors that it reorders on every call
-// ("oneDNN NCHW", what a single call pays).
+// oneDNN's convolutions and pools. A convolution is two peers. "oneDNN" uses the library's own
+// layouts, as a network that stays in them does. "oneDNN NCHW" takes row-major tensors and reorders
+// them on every call, as a single call does.
 #include "bench/peers/onednn.h"
 
 namespace halyard::onednn {
@@ -10,7 +10,7 @@ struct Window {
     Dims stride, dilation, before, after;
 };
 
-// `same` pads the odd line at the bottom and right, as MindSpore does.
+// Odd padding of `same` is at the bottom and right, as in MindSpore.
 Window window_of(const halyard::Dims &d, const Tensor &x, int64_t kernel_h, int64_t kernel_w,
                  int64_t out_h, int64_t out_w) {
     auto value = [&](const char *name, int64_t otherwise) {
@@ -35,7 +35,7 @@ Window window_of(const halyard::Dims &d, const Tensor &x, int64_t kernel_h, int6
     return w;
 }
 
-// A tensor in the layout that a primitive wants, and the reorder between both.
+// A tensor in the layout that a primitive requires, and the reorder between the two.
 struct Port {
     int argument;
     Tensor tensor;
@@ -60,7 +60,7 @@ void add_both(const PeerTask &t, const dnnl::primitive &p, const std::vector<Por
     auto first = std::make_shared<bool>(true);
     peers.push_back({"oneDNN", with_threads(t.threads, [=] {
                          p.execute(stream(), args);
-                         if (*first) {  // for the comparison; not part of what is timed
+                         if (*first) {  // for the comparison of results; it isn't timed
                              for (auto &port : ports)
                                  if (port.output) port.reorder(false);
                              *first = false;
@@ -75,7 +75,7 @@ void add_both(const PeerTask &t, const dnnl::primitive &p, const std::vector<Por
                      })});
 }
 
-// [o,c/g,u,v] as oneDNN's [g,o/g,c/g,u,v]: the same memory.
+// Returns [o,c/g,u,v] as oneDNN's [g,o/g,c/g,u,v]; both share memory.
 Tensor grouped(const Tensor &w, int64_t groups) {
     return groups == 1 ? w
                        : w.reshape({groups, w.size(0) / groups, w.size(1), w.size(2), w.size(3)});

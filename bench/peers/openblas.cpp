@@ -1,4 +1,4 @@
-// OpenBLAS: matmul in f32 and f64, one gemm per matrix of the batch.
+// OpenBLAS: matmul in f32 and f64, with one gemm for each matrix of the batch.
 #include <cblas-openblas.h>
 
 #include "bench/peers/peer.h"
@@ -44,7 +44,7 @@ extern "C" void halyard_peers(const PeerTask &task, std::vector<Peer> &peers) {
     if (task.op.record.name != "matmul" || task.out[0].elements() == 0) return;
     const Tensor &a = task.in[0];
     const Tensor &b = task.in[1];
-    // a broadcast
+    // One operand is broadcast.
     if (a.elements() / std::max<int64_t>(1, a.size(-1) * a.size(-2)) !=
         b.elements() / std::max<int64_t>(1, b.size(-1) * b.size(-2)))
         return;

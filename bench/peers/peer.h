@@ -1,5 +1,5 @@
-// Peers: other libraries on the same problem and the same tensors. Each is a module of its own,
-// opened by `halyard bench` when it was built, so that nothing else links or needs it.
+// Peers: other libraries on the same problem and the same tensors. Each is a module that `halyard
+// bench` opens if it was built; nothing links it.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,7 +15,7 @@ namespace halyard {
 struct PeerTask {
     const RegisteredOp &op;
     const Attrs &attrs;
-    const Dims &dims;                // of the problem, attributes and lets included
+    const Dims &dims;                // of the problem, with attributes and lets
     const std::vector<Tensor> &in;   // dense
     const std::vector<Tensor> &out;  // dense, of the op's dtypes and shapes
     int threads;
@@ -23,13 +23,15 @@ struct PeerTask {
 
 struct Peer {
     std::string name;  // "OpenBLAS 0.3.21"
-    // fills out, unless computes is false; keeps handles of the tensors, nothing else of the task
+    // Fills `out`, unless `computes` is false. Keeps handles of the tensors but nothing else of the
+    // task.
     std::function<void()> run;
     bool computes = true;  // false: it only moves the same number of bytes
 };
 
-// Every module defines this, as `extern "C"`: no entry when it doesn't know the op, a dtype or an
-// attribute. `isa` limited the library through its environment before the module was opened.
+// Every module defines this function, as `extern "C"`. It appends nothing for an op, a dtype or an
+// attribute that it doesn't support. `isa` limited the library through its environment before the
+// module was opened.
 using PeersOf = void (*)(const PeerTask &task, std::vector<Peer> &peers);
 inline constexpr const char *peers_symbol = "halyard_peers";
 

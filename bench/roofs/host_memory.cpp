@@ -12,9 +12,9 @@ namespace fs = std::filesystem;
 constexpr int64_t kibi = 1 << 10;
 constexpr int64_t mebi = 1 << 20;
 constexpr int64_t gibi = 1 << 30;
-constexpr int64_t largest_cache = 64 * gibi;  // a file that says more is taken for nonsense
+constexpr int64_t largest_cache = 64 * gibi;  // larger values in a file are implausible
 
-// The first word of a file, or nothing.
+// Returns the first word of a file, or nothing.
 std::optional<std::string> word_in(const fs::path &file) {
     std::ifstream in(file);
     std::string word;
@@ -22,7 +22,7 @@ std::optional<std::string> word_in(const fs::path &file) {
     return word;
 }
 
-// "32768K", "480M" or "1G" in bytes, or nothing.
+// Returns "32768K", "480M" or "1G" in bytes, or nothing.
 std::optional<int64_t> bytes_in(const std::string &text) {
     size_t digits = 0;
     int64_t number = 0;
@@ -45,8 +45,8 @@ std::optional<int64_t> bytes_in(const std::string &text) {
     return number;
 }
 
-// sysconf() is no help: on AMD it adds up the last caches of a whole socket, of which a core
-// reaches one.
+// Returns the size of a cache from /sys. sysconf() is unsuitable: on AMD it sums the last-level
+// caches of a socket, of which a core reaches one.
 int64_t cache_bytes(const fs::path &root, int level, int64_t otherwise) {
     for (int index = 0; index < 8; index++) {
         const fs::path folder = root / "sys/devices/system/cpu/cpu0/cache" /
@@ -68,8 +68,8 @@ int64_t free_memory(const fs::path &root) {
     return 4 * gibi;
 }
 
-// The limit of a container, of either version of control groups; without one the file says "max" or
-// an enormous number.
+// Returns the memory limit of a container, for both versions of control groups. Without a limit the
+// file holds "max" or an enormous number.
 int64_t container_limit(const fs::path &root) {
     int64_t limit = INT64_MAX;
     for (const char *file :

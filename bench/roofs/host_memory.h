@@ -1,4 +1,4 @@
-// The caches and the memory of this machine, as far as a measurement of roofs has to know them.
+// The sizes of this machine's caches and memory, for the measurement of roofs.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -6,24 +6,23 @@
 
 namespace halyard::roofs {
 
-// Bytes of the data that the first core reaches. A level that the machine does not have, or does
-// not tell of, is 0.
+// Sizes in bytes, of the data caches that the first core reaches. A level that the machine lacks or
+// doesn't report is 0.
 struct HostMemory {
     int64_t l1 = 0;
     int64_t l2 = 0;
     int64_t l3 = 0;
-    // what may be allocated: of the machine or of its container, whichever is less
+    // What may be allocated: the memory of the machine or of its container, whichever is less.
     int64_t available = 0;
 };
 
-// Reads /sys and /proc below `root`, which is "/" but in tests. A missing or unreadable file never
-// is an error: L1 and L2 then count as 32 KiB and 512 KiB, L3 as none, and available memory as 4
-// GiB.
+// Reads /sys and /proc below `root`, which tests replace. A missing or unreadable file is no error:
+// the defaults are 32 KiB for L1, 512 KiB for L2, no L3 and 4 GiB of available memory.
 HostMemory read_host_memory(const std::filesystem::path &root = "/");
 
-// The working set of a measurement of main memory, all threads together: eight times the last cache
-// that `threads` threads reach, but at most 1 GiB and an eighth of the available memory. It is 0,
-// and `reason` says why, where that would not leave the caches: then the level cannot be measured.
+// Returns the working set, over all threads, that measures main memory: eight times the last-level
+// caches that `threads` threads reach, but at most 1 GiB and an eighth of the available memory.
+// Returns 0 and sets `reason` if that would still fit the caches.
 int64_t memory_working_set(const HostMemory &host, int threads, std::string &reason);
 
 }  // namespace halyard::roofs

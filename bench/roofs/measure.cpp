@@ -1,4 +1,4 @@
-// Measuring roofs: each is the best of several tries within a few hundredths of a second, on the
+// Measures roofs. Each is the best of several tries within a few hundredths of a second, on the
 // kit's own threads.
 #include <chrono>
 #include <cmath>
@@ -20,14 +20,14 @@ using Clock = std::chrono::steady_clock;
 constexpr double seconds_each = 0.02;
 constexpr int least_tries = 3;
 constexpr int64_t block = 1 << 18;  // bytes of one memcpy
-// moved by each thread, so that waking the pool costs little
+// Bytes that each thread moves in a try, enough to make the cost of waking the pool small.
 constexpr int64_t bytes_a_try = 1 << 22;
 
 double since(Clock::time_point from) {
     return std::chrono::duration<double>(Clock::now() - from).count();
 }
 
-// The least time of body(thread) on all threads.
+// Returns the least time of body(thread) on all threads.
 double least_seconds(int threads, const std::function<void(int64_t)> &body) {
     double best = 1e30;
     const auto start = Clock::now();
@@ -50,11 +50,11 @@ std::vector<int> thread_counts() {  // 1, 2, 4, ... and all cores
 
 constexpr int most_streams = 3;
 constexpr int64_t page = 4096;
-// a part of a page, so that no load waits for a store to the same offset of another page
+// A part of a page, so that no load waits for a store to the same offset of another page.
 constexpr int64_t apart = 1024;
 constexpr int64_t room_between = most_streams * (page + apart);
 
-// The memory of one thread, as tensors have it, divided into streams of equal length.
+// The memory of one thread, aligned as tensors are, divided into streams of equal length.
 class Streams {
 public:
     Streams(const Tensor &memory, int count)
@@ -75,8 +75,8 @@ void copy_blocks(char *to, const char *from, int64_t bytes) {
         std::memcpy(to + at, from + at, size_t(std::min(block, bytes - at)));
 }
 
-// Each thread moves `working_set` bytes, divided into as many streams as each way of moving them
-// has.
+// Measures a level: each thread moves `working_set` bytes, divided into as many streams as the kind
+// of access has.
 Level measure_level(int threads, const std::string &name, int64_t capacity, int64_t working_set) {
     Level l;
     l.threads = threads;
@@ -107,8 +107,8 @@ Level measure_level(int threads, const std::string &name, int64_t capacity, int6
     return l;
 }
 
-// Measures a level, or says why it cannot be: a roof that is not known costs its column, never the
-// run.
+// Measures a level, or records why it can't be measured. A missing roof leaves a column empty; it
+// doesn't end the run.
 void add_level(Roofs &r, const Level &level, int64_t working_set) {
     try {
         r.levels.push_back(measure_level(level.threads, level.name, level.capacity, working_set));
@@ -118,8 +118,8 @@ void add_level(Roofs &r, const Level &level, int64_t working_set) {
     }
 }
 
-// Of a core's own caches half is used, so that nothing else pushes it out; of the third level,
-// which others use too, a set well past the second level and well within the third.
+// Half of a core's own caches is used, so that nothing else evicts it. For the third level, which
+// cores share, the set is well above the second level and well below the third.
 void measure_levels(Roofs &r, const HostMemory &host, int threads) {
     const int64_t l2_of_all = host.l2 * threads;
     add_level(r, {threads, "L1", host.l1 * threads}, host.l1 / 2);

@@ -1,20 +1,21 @@
 #include "bench/roofs/peaks.h"
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 of its own header (bug 105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in GCC 12's own header (bug 105593)
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
 namespace halyard::roofs {
 namespace {
 
-// that hide a latency of 4 to 6 cycles of two units, and fit 16 registers beside a and b
+// Enough chains to hide a latency of 4 to 6 cycles of two units, and few enough for 16 registers
+// together with a and b.
 constexpr int chains = 12;
 
-// The compiler must take a value from here as it comes.
+// Makes the compiler treat the value as unknown.
 #define HALYARD_OPAQUE(v) asm volatile("" : "+x"(v))
 
-// One function for each ISA: what they share can't be inlined across targets, so it is text.
+// Defines one function per ISA. A macro, because functions can't be inlined across targets.
 // `operand` is what chain c multiplies by.
 #define HALYARD_CHAINS(name, isa_text, V, operand)                                                 \
     [[gnu::target(isa_text)]] int64_t name([[maybe_unused]] const uint16_t *from,                  \

@@ -1,4 +1,4 @@
-// Peaks: how fast the calling thread multiplies and adds, and nothing else.
+// Peaks: how fast the calling thread multiplies and adds.
 #pragma once
 #include <cstdint>
 
@@ -7,10 +7,10 @@
 
 namespace halyard::roofs {
 
-// Runs `rounds` rounds of independent chains of x = x * a + b in registers, of vectors as wide as
-// `isa` has; f16 and bf16 operands come from L1 and are converted to f32 before each
-// multiplication. Baseline has no fused multiply-add and does the two one after the other. Gives
-// the number of operations (two each), 0 where the ISA has no instruction for the dtype.
+// Runs `rounds` rounds of independent chains of x = x * a + b in registers, with vectors as wide as
+// `isa` has. f16 and bf16 operands come from L1 and are converted to f32 before each
+// multiplication. Baseline has no fused multiply-add and uses two instructions. Returns the number
+// of operations (two each), or 0 if the ISA has no instruction for the dtype.
 int64_t multiply_add(Isa isa, DType t, int64_t rounds);
 
 }  // namespace halyard::roofs

@@ -23,12 +23,12 @@ std::string processor() {
         if (line.starts_with("model name")) name = line.substr(line.find(": ") + 2);
         if (line.starts_with("cpu family") || line.starts_with("model\t"))
             family += (family.empty() ? " " : ".") + line.substr(line.find(": ") + 2);
-        if (line.empty()) break;  // one of them is enough
+        if (line.empty()) break;  // the first processor is enough
     }
     return name + family;
 }
 
-// Roofs of the least number of threads that is at least `threads`, else of the most.
+// Returns the least measured number of threads that is at least `threads`, else the largest.
 template<class T> int measured_threads(const std::vector<T> &all, int threads) {
     int at_least = 0, most = 0;
     for (const T &t : all) {
@@ -71,7 +71,8 @@ double Roofs::peak(int threads, Isa isa, DType dtype) const {
 }
 
 Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
-    const auto moving = [&](const Level &l) {  // what can be copied is, the rest is read or written
+    // copies as much as possible, reads or writes the rest
+    const auto moving = [&](const Level &l) {
         const double copied = std::min(d.read, d.written);
         return 2 * copied / l.copy + (d.read - copied) / l.read + (d.written - copied) / l.write;
     };
@@ -85,7 +86,7 @@ Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
             (!part || l.capacity > part->capacity))
             part = &l;
     }
-    if (part) {  // then it holds less than all
+    if (part) {  // a smaller level, which holds a part
         const double share = double(part->capacity) / double(d.held);
         seconds = share * std::min(seconds, moving(*part)) + (1 - share) * seconds;
     }
@@ -97,7 +98,7 @@ Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
 
 void save(const Roofs &r, const std::string &path) {
     std::ostringstream file;
-    file.precision(17);  // read again, they print the same
+    file.precision(17);  // so that a number read back prints the same
     file << first_line << "\n" << r.machine << "\nload " << r.load << "\n";
     file << "# level threads name capacity, then bytes per second: read write copy add bypass\n";
     for (const Level &l : r.levels) {

@@ -12,15 +12,15 @@
 namespace halyard::ascend {
 namespace {
 
-// Why the condition doesn't hold; "" where it does.
-std::string unfulfilled(const std::string &condition, const Dims &facts) {
+// Returns why the condition doesn't hold; "" if it holds.
+std::string unfulfilled(const std::string &condition, const Dims &values) {
     std::stringstream words(condition);
     for (std::string word; words >> word;) {
         const ParsedExpr parsed(word, "condition");
         for (auto &name : parsed.names())
-            if (!facts.count(name)) return word + ": an Ascend program has no " + name;
+            if (!values.count(name)) return word + ": an Ascend program has no " + name;
         std::string why;
-        if (!holds(word, facts, &why)) return why;
+        if (!holds(word, values, &why)) return why;
     }
     return "";
 }
@@ -28,11 +28,11 @@ std::string unfulfilled(const std::string &condition, const Dims &facts) {
 }  // namespace
 
 std::string algorithm_for(const Op &op, int lanes, const FixedCall &call) {
-    Dims facts = call.dims;
-    facts["lanes"] = lanes;
+    Dims values = call.dims;
+    values["lanes"] = lanes;
     std::string reasons;
     for (auto v = op.variants.rbegin(); v != op.variants.rend(); ++v) {
-        const std::string why = unfulfilled(v->when, facts);
+        const std::string why = unfulfilled(v->when, values);
         if (why.empty()) return v->name;
         reasons += "; " + v->name + " needs " + why;
     }

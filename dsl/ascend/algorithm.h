@@ -1,4 +1,4 @@
-// Which of an op's algorithms an Ascend program computes.
+// Selects the algorithm of an op that an Ascend program computes.
 #pragma once
 #include <string>
 
@@ -9,10 +9,10 @@ struct FixedCall;
 
 namespace ascend {
 
-// An algorithm may differ by variant, and be right only where that variant's condition holds: the
-// last variant, which is the most general one, whose condition the call fulfils. Facts that only
-// CPU kernels have, such as the picks of a schedule, fulfil none. Throws DispatchError where no
-// variant takes the call.
+// Returns the last variant, which is the most general one, whose condition the call fulfils: the
+// algorithm of a variant may be correct only under its condition. Conditions on values that only
+// CPU kernels have, such as tunables, aren't fulfilled. Throws DispatchError if no variant takes
+// the call.
 std::string algorithm_for(const Op &op, int lanes, const FixedCall &call);
 
 }  // namespace ascend

@@ -8,7 +8,7 @@ namespace halyard::ascend {
 
 namespace {
 
-// How much more than its memory the fullest scope needs.
+// Returns the bytes that the fullest scope needs, relative to its size.
 double excess(const dv::Program &p) {
     std::map<dv::Scope, int64_t> top;
     for (const dv::Buffer &b : p.buffers)
@@ -34,7 +34,7 @@ Compiled compile(Kernel &k, bool strict) {
         c.issues.insert(c.issues.end(), issues.begin(), issues.end());
     };
     for (dv::Program &p : c.lowered.programs) {
-        // what is built by hand has its places and flags
+        // Handwritten programs have addresses and flags already.
         if (!k.buffer_plan.program) add(dv::place_buffers(p));
         c.excess = excess(p);
         if (dv::has_errors(c.issues)) return c;
@@ -60,7 +60,7 @@ Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, b
             if (!dv::has_errors(c.issues)) return c;
             last = dv::to_text(c.issues);
             if (!dv::has(c.issues, "E-CAP")) throw DispatchError(op, last);
-            // Were all of it tiles, so many steps would do; what isn't makes it more.
+            // If all memory were tiles, this many steps would be enough; other buffers need more.
             for (double e = c.excess * 7 / 8; e * 7 / 8 > 1; e = e * 7 / 8)
                 shrink++;
         }

@@ -1,4 +1,4 @@
-// Compile: the programs of one call of an op, ready to run.
+// Compiles the programs of one call of an op, ready to run.
 #pragma once
 #include "ascend/passes/issue.h"
 #include "dsl/ascend/lowering/lower.h"
@@ -6,25 +6,26 @@
 namespace halyard::ascend {
 
 struct Compiled {
-    Lowered lowered;                   // placed, with flags
-    Tunables tunables;                       // of the schedule that fits
-    std::vector<std::string> handwritten;  // the op's variants that are written by hand
-    // of placing, synchronising and verifying: warnings, and of one schedule alone E-CAP where it
-    // doesn't fit
+    Lowered lowered;                       // with addresses and flags
+    Tunables tunables;                     // the tunables of the schedule that fits
+    std::vector<std::string> handwritten;  // names of the op's handwritten variants
+    // Warnings of placing, synchronising and verifying; E-CAP if this schedule doesn't fit.
     std::vector<dv::Issue> issues;
-    // what the program that doesn't fit needs of its fullest memory
+    // If a program doesn't fit: the bytes it needs of its fullest memory, relative to the memory's
+    // size.
     double excess = 1;
 };
 
-// A kernel with the schedule it has.
+// Compiles a kernel with the schedule it has. Throws DispatchError if the op has no Ascend program.
 Compiled compile(Kernel &k, bool strict = false);
 
-// Values of the automatic schedule's pick "shrink": each takes an eighth off the tiles.
+// The number of values of the automatic schedule's tunable "shrink", each of which reduces the
+// tiles by an eighth.
 inline constexpr int shrink_steps = 48;
 
-// Tries the schedule's largest tiles first and smaller ones until every buffer has its place on the
-// chip. Tunables that `i` gives stay as they are. Throws DispatchError where nothing fits, or the op
-// has no Ascend program; with `strict` also where the scalar unit steps in.
+// Tries the schedule's largest tiles first, then smaller ones, until all buffers fit the chip.
+// Tunables of `i` aren't changed. Throws DispatchError if nothing fits or the op has no Ascend
+// program; with `strict` also if the scalar unit computes elements.
 Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict = false);
 
 }  // namespace halyard::ascend

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double max_repeats = 255;
 
-// An algorithm's operations, each at as many points as its variables have together.
+// Adds up the cycles of an algorithm's operations, each at all points of its variables.
 class Operations : public IRVisitor {
 public:
     Operations(const Kernel &k) : axes_(k), chip_(dv::Profile::named(k.instance.call->chip)) {
@@ -34,7 +34,6 @@ public:
                     std::map<std::string, Expr> by_axis;
                     for (auto &[variable, axis] : variables)
                         by_axis[variable] = Variable::make(Int(32), "axis" + std::to_string(axis));
-                    // as it is lowered
                     narrowed(strictify_float(substitute(by_axis, with_conversions(value))))
                         .accept(this);
                 }
@@ -47,8 +46,8 @@ private:
     using IRVisitor::visit;
     const Axes axes_;
     const dv::Profile &chip_;
-    std::set<std::string> seen_;                 // by text
-    std::map<std::string, std::set<int>> lets_;  // the axes that a name moves with
+    std::set<std::string> seen_;                 // the texts of counted operations
+    std::map<std::string, std::set<int>> lets_;  // the axes along which a let changes
 
     static bool is_conversion(const Function &f) {
         if (f.has_update_definition() || f.values().size() != 1) return false;
@@ -58,7 +57,7 @@ private:
         const Call *c = e.as<Call>();
         return c && (c->call_type == Call::Halide || c->call_type == Call::Image);
     }
-    // The calls of stages that only convert, as what these call.
+    // Inlines the calls of stages that only convert.
     Expr with_conversions(const Expr &e) const {
         struct Inline : IRMutator {
             explicit Inline(const Axes &a) : axes(a) {}
@@ -88,12 +87,13 @@ private:
         return axes;
     }
     static bool is_real(const Type &t) { return t == Float(32) || t == Float(16); }
-    static Expr as_f16(const Expr &e) {  // what f32 has it from, or undefined
+    // Returns the f16 value that `e` converts, or an undefined Expr.
+    static Expr as_f16(const Expr &e) {
         const Cast *c = e.as<Cast>();
         return c && c->value.type() == Float(16) ? c->value : Expr();
     }
 
-    // One operation of so many bits an element, unless it was done before.
+    // Counts an operation on elements of type `t`, unless it has been counted.
     void count(const std::string &name, const Expr &e, const Type &t,
                const std::vector<Expr> &operands) {
         std::ostringstream text;
@@ -111,7 +111,7 @@ private:
         for (const Expr &o : operands)
             o.accept(this);
     }
-    // One of its operands, in whichever type they come.
+    // Counts a maximum or minimum, which is one of its operands, in the operands' narrower type.
     void chosen(const char *name, const Expr &e, const Expr &a, const Expr &b) {
         const Expr x = as_f16(a);
         const Expr y = as_f16(b);
@@ -134,7 +134,7 @@ private:
         op->body.accept(this);
     }
     void visit(const Call *c) override {
-        // what its indices are made of is no arithmetic
+        // Index expressions aren't counted.
         if (c->call_type == Call::Halide || c->call_type == Call::Image) return;
         static const std::map<std::string, std::string> names = {
             {"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"abs", "abs"},

@@ -1,15 +1,15 @@
-// The least that the vector unit has to do for an op: its roof.
+// A lower bound on the work of the vector units for an op: the roof of its roofline.
 #pragma once
 #include "dsl/kernel.h"
 
 namespace halyard::ascend {
 
-// Cycles of every core's vector unit, if all had as much of it, for a kernel that isn't scheduled.
-// Each operation on reals of the algorithm is done once at each of its points, a conversion of a
-// tensor too, however many stages ask for it; 256 B to a repeat, as many as an instruction has in
-// one after its start (vec.head). Reductions are additions. What a schedule adds - copies, a number
-// for each row as an operand, lanes that come together, tails - counts nothing, nor do integers. 0
-// where the indices are more than the stages' variables.
+// Returns the cycles of each core's vector unit, with the work divided evenly, for an unscheduled
+// kernel. Each operation on reals is counted once at each of its points, and so is the conversion
+// of a tensor that several stages use. A repeat has 256 B; an instruction has the largest number of
+// repeats and its start (vec.head). Reductions are additions. Integers aren't counted, nor is what
+// a schedule adds: copies, numbers for each row as operands, reductions of lanes, tails. Returns 0
+// if an index isn't a stage's variable.
 double min_vector_cycles(const Kernel &k);
 
 }  // namespace halyard::ascend

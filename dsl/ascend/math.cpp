@@ -24,18 +24,18 @@ Expr ln(const Expr &x) {
 Expr root(const Expr &x) {
     return call("sqrt_f32", x);
 }
-// x. Halide, which bounds every value, bounds nothing of a function it doesn't know; of a
-// polynomial of a select it would for minutes.
+// Returns x. Halide computes bounds of every value, which takes minutes for a polynomial of a
+// select. It computes none for a function that it doesn't have.
 Expr unbounded(const Expr &x) {
     return call("unbounded_f32", x);
 }
-// x rounded to its leading 12 bits, whose products are exact, for |x| < 2^115 (Veltkamp 1968). Only
-// arithmetic: TBE has no words of floats.
+// Returns x rounded to its leading 12 bits, whose products are exact, for |x| < 2^115 (Veltkamp
+// 1968). It uses only arithmetic, because TBE has no bitwise operations on floats.
 Expr leading_bits(const Expr &x) {
     const Expr multiple = unbounded(x * c(4097));
     return multiple - unbounded(multiple - x);
 }
-// x of any size cut to its leading 12 bits.
+// Returns x, of any magnitude, truncated to its leading 12 bits.
 Expr leading_bits_of_any(const Expr &x) {
     const Expr kept = reinterpret(Int(32), x) & Expr(int32_t(0xfffff000));
     return reinterpret(Float(32), kept);
@@ -44,15 +44,16 @@ Expr signed_as(const Expr &y, const Expr &x) {
     return select(x < c(0), c(0) - y, y);
 }
 
-// Continues from `sum`, the polynomial of the powers above.
+// Returns a polynomial by Horner's rule; `sum` has the coefficients of higher powers, if there are
+// any.
 Expr polynomial(const Expr &x, std::initializer_list<double> highest_first, Expr sum = Expr()) {
     for (double k : highest_first)
         sum = sum.defined() ? sum * x + c(k) : c(k);
     return sum;
 }
 
-// e^x - 1 and ln(1 + x) by Kahan's correction: what 1 + x or e^x lost to rounding comes back by a
-// quotient.
+// Return e^x - 1 and ln(1 + x) with Kahan's correction: a quotient compensates the rounding error
+// of 1 + x or e^x.
 Expr expm1_of(const Expr &x) {
     const Expr u = e_to(x);
     const Expr less = u - c(1);
@@ -73,13 +74,14 @@ Expr tanh_of(const Expr &x) {
     return select(a < c(0.625), near, signed_as(c(1) - c(2) / (e_to(a + a) + c(1)), x));
 }
 
-// e^(-x^2), x >= 0: x in two parts, the first of few digits, so that its square is exact.
+// Returns e^(-x^2), x >= 0. x is split into two parts, the first of which has few digits, so that
+// its square is exact.
 Expr e_to_minus_square(const Expr &x) {
     const Expr high = floor(x * c(16)) * c(0.0625);
     return e_to(c(0) - high * high) * e_to(c(0) - (x - high) * (x + high));
 }
-// e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math/math_erf.cpp: nothing cancels on
-// the way.
+// Returns e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math/math_erf.cpp, without
+// cancellation.
 Expr scaled_erfc(const Expr &z) {
     const Expr u = c(1.4142135623730951) / (z + c(1.9445436482630056));
     const Expr v = z * (c(0.7071067811865476) * u) - c(0.313);
@@ -91,28 +93,28 @@ Expr erfc_positive(const Expr &a) {
     const Expr z = unbounded(min(a, c(10.25)));
     return e_to_minus_square(z) * scaled_erfc(z);
 }
-// e^(-x^2 / 2) for |x| <= 40. Rounding x^2 would cost x^2 / 2 ULPs, so it is taken in two parts, of
-// which the first is exact.
-Expr gaussian_held(const Expr &x) {
+// Returns e^(-x^2 / 2) for |x| <= 40. Rounding x^2 would cost x^2 / 2 ULPs, so x is split into two
+// parts; the square of the first is exact.
+Expr gaussian_within_40(const Expr &x) {
     const Expr high = leading_bits(x);
     return e_to(high * high * c(-0.5)) * e_to((x - high) * (x + high) * c(-0.5));
 }
 Expr gaussian_of(const Expr &x) {
-    const Expr held = unbounded(min(abs(x), c(40)));
-    return select(x != x, x, gaussian_held(held));
+    const Expr x0 = unbounded(min(abs(x), c(40)));
+    return select(x != x, x, gaussian_within_40(x0));
 }
 Expr exp_minus_square_of(const Expr &x) {
-    const Expr held = unbounded(min(abs(x), c(28)));
-    return select(x != x, x, e_to_minus_square(held));
+    const Expr x0 = unbounded(min(abs(x), c(28)));
+    return select(x != x, x, e_to_minus_square(x0));
 }
 
-// x within limits past which a function of it is 0 or x.
-Expr held_within(const Expr &x, double least, double most) {
-    return unbounded(min(max(x, c(least)), c(most)));
+// Returns x clamped to limits past which a function of it is 0 or x.
+Expr clamped(const Expr &x, double lower, double upper) {
+    return unbounded(min(max(x, c(lower)), c(upper)));
 }
-// x / (1 + e^-v), v = high + low, of which high is an exact product and low, if there is one,
-// small: rounding v would cost v ULPs in the left tail. There the power, which is subnormal before
-// the result is, is taken in two halves.
+// Returns x / (1 + e^-v), v = high + low. `high` is an exact product and `low`, if defined, is
+// small: rounding v would cost v ULPs in the left tail. There e^v, which is subnormal before the
+// result is, is computed as a product of two.
 Expr times_logistic(const Expr &x, const Expr &high, const Expr &low) {
     const Expr half = e_to(abs(high) * c(-0.5));
     const Expr rest = low.defined() ? half * e_to(signed_as(low, c(0) - high)) : half;
@@ -120,46 +122,47 @@ Expr times_logistic(const Expr &x, const Expr &high, const Expr &low) {
     return select(high < c(0), x * half * factor, x * factor);
 }
 Expr silu_of(const Expr &x) {
-    const Expr held = held_within(x, -120, 120);
-    return select(x != x || x > c(40), x, times_logistic(held, held, Expr()));
+    const Expr x0 = clamped(x, -120, 120);
+    return select(x != x || x > c(40), x, times_logistic(x0, x0, Expr()));
 }
 Expr fast_gelu_of(const Expr &x) {
-    const Expr held = held_within(x, -80, 80);
-    const Expr top = leading_bits(held);
+    const Expr x0 = clamped(x, -80, 80);
+    const Expr top = leading_bits(x0);
     const Expr slope = c(1.7021484375);  // 12 bits of 1.702
-    const Expr low = (held - top) * slope + held * c(1.702 - 1.7021484375);
-    return select(x != x || x > c(40), x, times_logistic(held, top * slope, low));
+    const Expr low = (x0 - top) * slope + x0 * c(1.702 - 1.7021484375);
+    return select(x != x || x > c(40), x, times_logistic(x0, top * slope, low));
 }
 // x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x
 Expr mish_of(const Expr &x) {
-    const Expr held = held_within(x, -120, 20);
-    const Expr half = e_to(held * c(0.5));
+    const Expr x0 = clamped(x, -120, 20);
+    const Expr half = e_to(x0 * c(0.5));
     const Expr e = half * half;
     const Expr quotient = half * (e + c(2)) / (e * (e + c(2)) + c(2));
-    return select(x != x || x > c(20), x, held * half * quotient);
+    return select(x != x || x > c(20), x, x0 * half * quotient);
 }
-// v = x (a + b x^2): of x, x^2 and the slope v / x the leading 12 bits are multiplied exactly.
+// v = x (a + b x^2). The leading 12 bits of x, x^2 and v / x are multiplied exactly.
 Expr gelu_tanh_of(const Expr &x) {
     const double a = 1.5957691216057308, a12 = 1.595703125;
     const double b = 0.07135481627260025, b12 = 0.071350097656250;
-    const Expr held = held_within(x, -12, 12);
-    const Expr top = leading_bits(held);
-    const Expr low = held - top;
+    const Expr x0 = clamped(x, -12, 12);
+    const Expr top = leading_bits(x0);
+    const Expr low = x0 - top;
     const Expr square = top * top;
     const Expr square12 = leading_bits(square);
-    const Expr square_rest = (square - square12) + low * (held + top);
+    const Expr square_rest = (square - square12) + low * (x0 + top);
     const Expr cubic = c(b12) * square12;
     const Expr slope12 = leading_bits(c(a12) + cubic);
-    const Expr coefficients_rest = c(a - a12) + c(b - b12) * (held * held);
+    const Expr coefficients_rest = c(a - a12) + c(b - b12) * (x0 * x0);
     const Expr slope_rest = ((c(a12) - slope12) + cubic) +
                             (coefficients_rest + c(b12) * square_rest);
-    const Expr y = times_logistic(held, top * slope12, low * slope12 + held * slope_rest);
+    const Expr y = times_logistic(x0, top * slope12, low * slope12 + x0 * slope_rest);
     return select(x != x || x > c(10), x, y);
 }
-// x P(N(0,1) < x). As x erfc(-x / sqrt 2) / 2 the rounding of x / sqrt 2 would cost x^2 ULPs.
+// Returns x P(N(0,1) < x). In the form x erfc(-x / sqrt 2) / 2, rounding x / sqrt 2 would cost x^2
+// ULPs.
 Expr gelu_of(const Expr &x) {
     const Expr a = unbounded(min(abs(x), c(15)));
-    const Expr tail = gaussian_held(a) * (c(0.5) * a * scaled_erfc(a * c(M_SQRT1_2)));
+    const Expr tail = gaussian_within_40(a) * (c(0.5) * a * scaled_erfc(a * c(M_SQRT1_2)));
     return select(x != x, x, max(x, c(0)) - tail);
 }
 Expr erf_below_1(const Expr &x) {
@@ -176,7 +179,7 @@ Expr erfc_of(const Expr &x) {
     return select(x < c(0), c(2) - tail, x != x, x, tail);
 }
 
-// sin(x + quarters * pi / 2)
+// Returns sin(x + quarters * pi / 2).
 Expr sine(const Expr &x, double quarters) {
     const Expr n = round(x * c(2 / M_PI));
     const Expr r = ((x - n * c(1.5703125)) - n * c(4.837512969970703125e-4)) -
@@ -244,8 +247,8 @@ Expr atanh_of(const Expr &x) {
     return signed_as(c(0.5) * log1p_of((a + a) / (c(1) - a)), x);
 }
 
-// a * b as its rounded value and what it lost (Dekker 1971), as long as neither is near the range's
-// ends.
+// Returns a * b, rounded, and its rounding error (Dekker 1971), if neither is near the limits of
+// f32.
 std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
     const auto high = [](const Expr &v) {
         const Expr t = v * c(4097);
@@ -258,8 +261,8 @@ std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
     const Expr b2 = b - b1;
     return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
-// An error of the product is one of as many roundings of the result as the product is large. That
-// of a large logarithm shows in its power.
+// An error of y ln x is a relative error of the result, so the errors of the product and of a large
+// logarithm are compensated.
 Expr pow_of(const Expr &x, const Expr &y) {
     const Expr l = ln(abs(x));
     const Expr back = e_to(l);
@@ -278,14 +281,14 @@ Expr atan2_of(const Expr &y, const Expr &x) {
                   signed_as(select(y == c(0), c(0), c(M_PI / 2)), y));
 }
 
-// Of a value that is f16's.
+// Returns true if `e` is a converted f16 value.
 bool is_half(const Expr &e) {
     const auto *c = e.as<Internal::Cast>();
     return c && c->value.type() == Float(16);
 }
-// r - q t, exactly: q a whole number near r / t. The product is p and what p lost (Dekker 1971),
-// whose parts are exact: q is whole, so that none of them is smaller than the smallest number.
-Expr less_multiple(const Expr &r, const Expr &q, const Expr &t) {
+// Returns r - q t exactly, for an integer q near r / t. The product is p and its rounding error
+// (Dekker 1971), whose parts are exact: q is an integer, so none of them is subnormal.
+Expr minus_multiple(const Expr &r, const Expr &q, const Expr &t) {
     const Expr p = q * t;
     const Expr q1 = leading_bits_of_any(q);
     const Expr q2 = q - q1;
@@ -293,23 +296,23 @@ Expr less_multiple(const Expr &r, const Expr &q, const Expr &t) {
     const Expr t2 = t - t1;
     return (r - p) - (((q1 * t1 - p) + q1 * t2 + q2 * t1) + q2 * t2);
 }
-// What is left of x, |x| <= 2^22 t, less the multiple of t that is nearest: at most 3/4 t, since
-// the quotient, too, is rounded. The quotient is by `over`, which is t where t isn't 0.
+// Returns x, |x| <= 2^22 t, minus the nearest multiple of t. The result is at most 3/4 t, because
+// the quotient is rounded. The quotient is computed by `over`, which is t unless t is 0.
 Expr reduced(const Expr &x, const Expr &over, const Expr &t) {
-    const Expr whole = unbounded(round(x / over));
-    return unbounded(less_multiple(x, whole, t));
+    const Expr quotient = unbounded(round(x / over));
+    return unbounded(minus_multiple(x, quotient, t));
 }
-// y 2^bits, or infinity.
+// Returns y 2^bits, or infinity.
 Expr scaled_up(Expr y, int bits) {
-    constexpr int most = 110;
-    for (; bits > 0; bits -= most)
-        y = y * c(std::ldexp(1, std::min(bits, most)));
+    constexpr int max_step = 110;
+    for (; bits > 0; bits -= max_step)
+        y = y * c(std::ldexp(1, std::min(bits, max_step)));
     return unbounded(y);
 }
 
-// x mod y, x and y >= 0 and finite. Quotients have up to 277 bits, and each step takes 22 of them:
-// x is reduced by y 2^242, y 2^220 .. y. Where such a multiple is out of range, 0 stands for it.
-// What is near the range's end is reduced by 2^-22 of itself first.
+// Returns x mod y, x and y >= 0 and finite. Quotients have up to 277 bits, of which each step
+// removes 22: x is reduced by y 2^242, y 2^220 .. y. A multiple that is out of range is replaced by
+// 0. A large x is scaled by 2^-22 at first.
 Expr reduced_by_steps(const Expr &x, const Expr &y) {
     const Expr far = x >= c(0x1p100);
     const Expr large = y >= c(0x1p64);
@@ -318,32 +321,32 @@ Expr reduced_by_steps(const Expr &x, const Expr &y) {
         const Expr t = scaled_up(y, bits);
         r = reduced(r, t, unbounded(select(t < c(0x1p106), t, c(0))));
     }
-    // Of a large divisor the nearest multiple could be infinite.
+    // The nearest multiple of a large divisor could be infinite, so it is scaled.
     const Expr scale = unbounded(select(large, c(0.25), c(1)));
     const Expr divisor = unbounded(y * scale);
     r = reduced(select(far, r * c(0x1p22), r) * scale, divisor, divisor);
     return unbounded(r * select(large, c(4), c(1)));
 }
-// fmod: x - trunc(x / y) y, exactly.
+// Returns fmod(a, b): a - trunc(a / b) b, exactly.
 Expr mod_of(const Expr &a, const Expr &b) {
     const Expr x = unbounded(abs(a));
     const Expr y = unbounded(abs(b));
     const Expr high = y * c(0x1p22);
-    const bool short_quotient = is_half(a) && is_half(b);  // of 40 bits
+    const bool short_quotient = is_half(a) && is_half(b);  // of at most 40 bits
     const Expr r = short_quotient ? reduced(reduced(x, high, high), y, y) : reduced_by_steps(x, y);
     const Expr above = select(r < c(0), r + y, r);
     const Expr within = select(above >= y, above - y, above);
     const Expr defined = y > c(0) && x < c(INFINITY);
     return select(x < y, a, defined, signed_as(within, a), c(0) / c(0));
 }
-// floor(a / b): the rounded quotient may be the whole number that the exact one is just below,
-// which the remainder tells. From 2^24 on the quotient's own rounding is all.
+// Returns floor(a / b). The rounded quotient may be an integer that is above the exact one, which
+// the remainder shows. From 2^24 on the result is the rounded quotient.
 Expr floor_div_of(const Expr &a, const Expr &b) {
     const Expr q = unbounded(a / b);
     const Expr whole = unbounded(floor(q));
     const Expr scale = unbounded(select(abs(a) > c(0x1p100), c(0x1p-30), c(1)));
     const Expr divisor = unbounded(b * scale);
-    const Expr rest = unbounded(less_multiple(a * scale, whole, divisor));
+    const Expr rest = unbounded(minus_multiple(a * scale, whole, divisor));
     const Expr below = select(divisor > c(0), rest, c(0) - rest) < c(0);
     return select(abs(q) < c(0x1p24), select(below, whole - c(1), whole), q);
 }
@@ -384,7 +387,7 @@ Expr written_out(const std::string &name, const std::vector<Expr> &args) {
 
 Expr function(const std::string &name, const std::vector<Expr> &args) {
     const Expr e = written_out(name, args);
-    // Parts are shared: as lets they stay small for every pass that copies them.
+    // Common subexpressions become lets, so that passes which copy the expression stay fast.
     return e.defined() ? Internal::common_subexpression_elimination(e) : e;
 }
 

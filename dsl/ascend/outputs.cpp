@@ -14,7 +14,7 @@ bool alike(const FixedCall::Layout &x, const FixedCall::Layout &y) {
                       [](auto &p, auto &q) { return p.extent == q.extent; });
 }
 
-// Calls of Funcs that only compute become calls of copies.
+// Replaces calls of Funcs without update definitions by calls of copies.
 class OwnStages : public IRMutator {
     using IRMutator::visit;
     std::map<std::string, Func> copies_;
@@ -46,7 +46,7 @@ class OwnStages : public IRMutator {
 }  // namespace
 
 std::vector<Func> fused_outputs(const std::vector<Func> &outputs,
-                                   const std::vector<FixedCall::Layout> &layouts) {
+                                const std::vector<FixedCall::Layout> &layouts) {
     std::vector<Func> all;
     for (size_t first = 0, next = 0; first < outputs.size(); first = next) {
         for (next = first + 1; next < outputs.size() && alike(layouts[first], layouts[next]);)

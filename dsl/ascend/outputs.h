@@ -6,10 +6,10 @@
 
 namespace halyard::ascend {
 
-// Outputs that follow each other and have one shape are written by one Func, tile by tile, so that
-// each may lie over an input that all of them read. Every further Func has stages of its own; only
-// reductions are shared with the ones before.
+// Returns the Funcs that compute the outputs. Consecutive outputs of one shape are computed by one
+// Func, tile by tile, so that each may overwrite an input that all of them read. Every further Func
+// has stages of its own; only reductions are shared with the Funcs before.
 std::vector<Halide::Func> fused_outputs(const std::vector<Halide::Func> &outputs,
-                                           const std::vector<FixedCall::Layout> &layouts);
+                                        const std::vector<FixedCall::Layout> &layouts);
 
 }  // namespace halyard::ascend

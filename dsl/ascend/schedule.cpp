@@ -308,7 +308,7 @@ private:
         }
     }
 
-    // The reductions that are computed beside the tiles of a root.
+    // The reductions that are computed on the chip with the tiles of a root.
     struct Reductions {
         std::set<int> whole_dims;   // the root's dimensions that they need as a whole
         int64_t max_terms = 1;      // terms of the longest one

@@ -8,9 +8,10 @@ using Internal::make_const;
 
 namespace {
 
-// Halide's / and % are Euclidean (0 <= a % b < |b|, and 0 where b is 0). The divisor -1 is kept
-// from the machine's instruction: the lowest integer over it overflows, which is a signal on x86.
-Expr quotient(const Expr &a, const Expr &b) {
+// Returns floor(a / b). Halide's / and % are Euclidean: 0 <= a % b < |b|, and both are 0 if b is 0.
+// A division by -1 is replaced by a negation, because the lowest integer divided by -1 raises a
+// signal on x86.
+Expr floor_quotient(const Expr &a, const Expr &b) {
     if (a.type().is_uint()) return a / b;
     const Expr minus = make_const(b.type(), -1);
     const Expr one = make_const(b.type(), 1);
@@ -21,7 +22,8 @@ Expr quotient(const Expr &a, const Expr &b) {
     const Expr negated = cast(a.type(), make_const(u, 0) - cast(u, a));
     return select(b == minus, negated, select(b < zero && a % safe != zero, q - one, q));
 }
-Expr remainder(const Expr &a, const Expr &b) {
+// Returns a - b floor(a / b).
+Expr floor_remainder(const Expr &a, const Expr &b) {
     if (a.type().is_uint()) return a % b;
     const Expr minus = make_const(b.type(), -1);
     const Expr one = make_const(b.type(), 1);
@@ -29,7 +31,8 @@ Expr remainder(const Expr &a, const Expr &b) {
     const Expr r = a % select(b == minus, one, b);
     return select(b < zero && r != zero, r + b, r);
 }
-Expr remainder_of_trunc(const Expr &a, const Expr &b) {  // of a's sign
+// Returns a - b trunc(a / b), which has the sign of a.
+Expr trunc_remainder(const Expr &a, const Expr &b) {
     if (a.type().is_uint()) return a % b;
     const Expr minus = make_const(b.type(), -1);
     const Expr one = make_const(b.type(), 1);
@@ -37,7 +40,7 @@ Expr remainder_of_trunc(const Expr &a, const Expr &b) {  // of a's sign
     const Expr r = a % select(b == minus, one, b);
     return select(a < zero && r != zero, select(b < zero, r + b, r - b), r);
 }
-// by squaring, in the unsigned type, where products wrap
+// Returns a^b by repeated squaring, in the unsigned type, where products wrap.
 Expr power(const Expr &a, const Expr &b) {
     const Type u = a.type().with_code(Type::UInt);
     const Expr one = make_const(u, 1);
@@ -57,9 +60,9 @@ Expr power(const Expr &a, const Expr &b) {
         a.type(), a.type().is_uint() ? y : select(b < make_const(b.type(), 0), reciprocal, y)));
 }
 
-// By a count outside of [0, bits) as if one by one: zeros come in, on the right of a shift to the
-// right copies of the sign.
-Expr shifted(const Expr &a, const Expr &b, bool left) {
+// Returns a << b or a >> b. A count outside of [0, bits) gives what as many shifts by 1 would give:
+// 0, or copies of the sign in a right shift.
+Expr shift(const Expr &a, const Expr &b, bool left) {
     const Type u = a.type().with_code(Type::UInt);
     const Expr zero = make_const(b.type(), 0);
     const Expr last = make_const(b.type(), a.type().bits() - 1);
@@ -73,30 +76,30 @@ Expr shifted(const Expr &a, const Expr &b, bool left) {
 }  // namespace
 
 Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
-    if (name == "floor_div") return quotient(args[0], args[1]);
-    if (name == "floor_mod") return remainder(args[0], args[1]);
-    if (name == "mod") return remainder_of_trunc(args[0], args[1]);
+    if (name == "floor_div") return floor_quotient(args[0], args[1]);
+    if (name == "floor_mod") return floor_remainder(args[0], args[1]);
+    if (name == "mod") return trunc_remainder(args[0], args[1]);
     if (name == "pow") return power(args[0], args[1]);
     if (name == "bitwise_and") return args[0] & args[1];
     if (name == "bitwise_or") return args[0] | args[1];
     if (name == "bitwise_xor") return args[0] ^ args[1];
     if (name == "bitwise_not") return ~args[0];
-    if (name == "left_shift") return shifted(args[0], args[1], true);
-    if (name == "right_shift") return shifted(args[0], args[1], false);
+    if (name == "left_shift") return shift(args[0], args[1], true);
+    if (name == "right_shift") return shift(args[0], args[1], false);
     return Expr();
 }
 
 Expr float_division(const std::string &name, const std::vector<Expr> &args, bool own_math) {
-    const bool quotient = name == "floor_div" || name == "trunc_div";
-    if (!quotient && name != "floor_mod" && name != "mod") return Expr();
+    const bool is_quotient = name == "floor_div" || name == "trunc_div";
+    if (!is_quotient && name != "floor_mod" && name != "mod") return Expr();
     const Expr &a = args[0];
     const Expr &b = args[1];
     const Type t = a.type();
     const Type wide = Float(64).with_lanes(t.lanes());
     const bool on_ascend = !own_math && t == Float(32);
-    if (quotient && on_ascend) return ascend::function(name, args);
-    // Two floats' quotient is never so close below an integer that doubles would round it up to
-    // that integer.
+    if (is_quotient && on_ascend) return ascend::function(name, args);
+    // The quotient of two floats is never so close to an integer that its rounding to double could
+    // reach that integer.
     if (name == "floor_div") return cast(t, floor(cast(wide, a) / cast(wide, b)));
     if (name == "trunc_div") return cast(t, trunc(cast(wide, a) / cast(wide, b)));
     const Expr zero = Internal::make_zero(t);
@@ -108,9 +111,9 @@ Expr float_division(const std::string &name, const std::vector<Expr> &args, bool
                                  Internal::Call::PureExtern);
     }
     if (name == "mod") return r;
-    const Expr other_side = (strict_float(r < zero) && strict_float(b > zero)) ||
-                            (strict_float(r > zero) && strict_float(b < zero));
-    return select(other_side, r + b, r);
+    const Expr signs_differ = (strict_float(r < zero) && strict_float(b > zero)) ||
+                              (strict_float(r > zero) && strict_float(b < zero));
+    return select(signs_differ, r + b, r);
 }
 
 }  // namespace halyard

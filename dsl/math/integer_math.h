@@ -1,5 +1,4 @@
-// What reals' division and powers become outside plain arithmetic: on integers, and exactly on
-// floats.
+// Functions of integers, and division with a remainder of integers and floats.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,14 +7,18 @@
 
 namespace halyard {
 
-// floor_div, floor_mod, pow of integers; undefined for any other name. Division by 0 gives 0, never
-// a signal. The quotient rounds down and the remainder has the divisor's sign, as in Python. Powers
-// wrap; a negative power is a reciprocal rounded to 0.
+// Returns a function of integers: floor_div, floor_mod, mod, pow, the bitwise functions and the
+// shifts. Returns an undefined Expr for any other name.
+//
+// Division by 0 gives 0, without a signal. floor_div rounds down and floor_mod has the sign of the
+// divisor, as in Python; mod has the sign of the dividend. Powers wrap. A negative power is the
+// reciprocal, rounded towards 0. A shift by a negative count, or by all bits or more, gives 0, or
+// -1 for a right shift of a negative number.
 Halide::Expr integer_function(const std::string &name, const std::vector<Halide::Expr> &args);
 
-// floor_div, trunc_div, floor_mod and mod of floats, undefined for any other name. The remainder is
-// exact before its one rounding. Without `own_math` by what Ascend's vector unit has: no f64, no
-// fmod.
+// Returns floor_div, trunc_div, floor_mod or mod of floats, or an undefined Expr for any other
+// name. The remainder is computed exactly and rounded once. If `own_math` is false, f32 functions
+// use the instructions of Ascend's vector unit, which has neither f64 nor fmod.
 Halide::Expr float_division(const std::string &name, const std::vector<Halide::Expr> &args,
                             bool own_math);
 

@@ -57,32 +57,34 @@ const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
 Expr external(const std::string &name, const std::vector<Expr> &args) {
     return Internal::Call::make(args[0].type(), name, args, Internal::Call::PureExtern);
 }
-// Adding 2^23 (2^52) drops the fraction. Halide's round converts to int32 where the target has no
-// such instruction.
+// Rounds half to even. Adding 2^23 (2^52 for f64) drops the fraction. Halide's round() is not used,
+// because it converts to int32 on targets without an instruction.
 Expr round_even(const Expr &x) {
-    const bool wide = x.type().bits() == 64;
-    Expr limit = Internal::FloatImm::make(x.type(), wide ? 0x1p52 : 0x1p23);
+    const bool is_f64 = x.type().bits() == 64;
+    Expr limit = Internal::FloatImm::make(x.type(), is_f64 ? 0x1p52 : 0x1p23);
     Expr a = abs(x);
     Expr y = minus(plus(a, limit), limit);
     const Type t = UInt(x.type().bits());
     Expr sign = reinterpret(t, x) & Internal::make_const(t, uint64_t(1) << (t.bits() - 1));
-    Expr whole = reinterpret(t, a) >=
-                 Internal::make_const(t, wide ? 0x4330000000000000u : 0x4b000000u);
-    return select(whole, x, reinterpret(x.type(), reinterpret(t, y) | sign));
+    Expr is_integer = reinterpret(t, a) >=
+                      Internal::make_const(t, is_f64 ? 0x4330000000000000u : 0x4b000000u);
+    return select(is_integer, x, reinterpret(x.type(), reinterpret(t, y) | sign));
 }
-// exp -> exp_f64, which Halide maps to libm; the functions it does not know keep libm's own name.
+// Returns a call of the device's function: for f64, exp_f64, which Halide maps to libm. Functions
+// that Halide does not map have libm's name.
 Expr device(const std::string &name, const std::vector<Expr> &args) {
-    const bool wide = args[0].type().bits() == 64;
+    const bool is_f64 = args[0].type().bits() == 64;
     if (name == "exp_nonpositive") return device("exp", args);
-    if (!wide)
+    if (!is_f64)
         if (Expr e = ascend::function(name, args); e.defined()) return e;
-    if (wide && (name == "exp2" || name == "expm1" || name == "log2" || name == "log10" ||
-                 name == "log1p" || name == "erf" || name == "erfc"))
+    if (is_f64 && (name == "exp2" || name == "expm1" || name == "log2" || name == "log10" ||
+                   name == "log1p" || name == "erf" || name == "erfc"))
         return external(name, args);
-    return external(name + (wide ? "_f64" : "_f32"), args);
+    return external(name + (is_f64 ? "_f64" : "_f32"), args);
 }
 
-// What libm has no function for, from what it has; each form is stable on both sides of 0.
+// Returns a function that the device lacks, composed of functions that it has. Each formula is
+// accurate for negative and positive x. Returns an undefined Expr for any other name.
 Expr composed(const std::string &name, const std::vector<Expr> &args) {
     const Expr &x = args[0];
     const Type t = x.type();
@@ -90,16 +92,19 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
         if (Expr e = ascend::function(name, args); e.defined()) return e;
     auto c = [&](double v) { return Internal::FloatImm::make(t, v); };
     auto f = [&](const char *n, const Expr &e) { return device(n, {e}); };
-    auto logistic = [&](const Expr &v) {  // e^-|v|: no overflow, and a relative left tail
+    // With e^-|v| nothing overflows, and results near 0 have a small relative error.
+    auto logistic = [&](const Expr &v) {
         Expr e = f("exp", -abs(v));
         return select(v < c(0), e, c(1)) / (c(1) + e);
     };
     auto softplus = [&](const Expr &v) { return max(v, c(0)) + f("log1p", f("exp", -abs(v))); };
-    // 0 at -inf, not inf * 0
-    auto limited = [&](const Expr &y) { return select(is_nan(x), x, x < c(-800), c(-0.0), y); };
-    // e^(factor x^2). A rounding of x^2 would cost x^2 / 2 of them in the result, so it is taken in
-    // two parts, of which the first is exact. Past 40 the result is 0, and infinity has no second
-    // part.
+    // Returns 0 for -infinity, where the formula y would give infinity * 0.
+    auto zero_at_minus_inf = [&](const Expr &y) {
+        return select(is_nan(x), x, x < c(-800), c(-0.0), y);
+    };
+    // Returns e^(factor x^2). An error of 1 ULP in x^2 would be x^2 / 2 ULP in the result. So x^2
+    // is computed in two parts, of which the first is exact. Beyond |x| = 40 the result is 0; the
+    // limit keeps infinity out of the second part.
     auto exp_of_square = [&](double factor) {
         if (t.bits() != 64) return f("exp", x * x * c(factor));
         const Expr a = min(abs(x), c(40));
@@ -114,27 +119,29 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
     if (name == "rsqrt") return c(1) / f("sqrt", x);
     if (name == "reciprocal") return c(1) / x;
     if (name == "sigmoid") return logistic(x);
-    if (name == "silu") return limited(x * logistic(x));
+    if (name == "silu") return zero_at_minus_inf(x * logistic(x));
     if (name == "softplus") return select(is_nan(x), x, softplus(x));
     if (name == "logsigmoid") return select(is_nan(x), x, -softplus(-x));
-    if (name == "mish") return limited(x * f("tanh", softplus(x)));
-    if (name == "gelu") return limited(c(0.5) * x * f("erfc", -x * c(0.70710678118654752440)));
-    if (name == "fast_gelu") return limited(x * logistic(x * c(1.702)));
+    if (name == "mish") return zero_at_minus_inf(x * f("tanh", softplus(x)));
+    if (name == "gelu")
+        return zero_at_minus_inf(c(0.5) * x * f("erfc", -x * c(0.70710678118654752440)));
+    if (name == "fast_gelu") return zero_at_minus_inf(x * logistic(x * c(1.702)));
     if (name == "gelu_tanh")
-        return limited(x * logistic(x * (c(1.5957691216057308) + c(0.07135481627260025) * x * x)));
+        return zero_at_minus_inf(
+            x * logistic(x * (c(1.5957691216057308) + c(0.07135481627260025) * x * x)));
     return Expr();
 }
 
 }  // namespace
 
-Expr expand(const std::string &name, const std::vector<Expr> &args, bool own) {
+Expr expand(const std::string &name, const std::vector<Expr> &args, bool own_math) {
     const Expr &x = args[0];
     if (name == "floor") return floor(x);
     if (name == "ceil") return ceil(x);
-    if (name == "round") return own || x.type() != Float(32) ? round_even(x) : round(x);
+    if (name == "round") return own_math || x.type() != Float(32) ? round_even(x) : round(x);
     if (name == "trunc") return trunc(x);
-    if (own && x.type() == Float(32)) {
-        // Deep expressions share parts; as lets they stay small for every pass that copies them.
+    if (own_math && x.type() == Float(32)) {
+        // Common subexpressions become lets, so that the expressions stay small in every pass.
         if (auto f = own_f32.find(name); f != own_f32.end())
             return Internal::common_subexpression_elimination(f->second(x));
         if (name == "pow") return Internal::common_subexpression_elimination(pow_f32(x, args[1]));

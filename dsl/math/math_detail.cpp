@@ -5,13 +5,14 @@
 namespace halyard::math {
 using namespace Halide;
 
-constexpr float whole_bits = 12582912.0f;
+// 1.5 * 2^23: adding it to a float leaves the nearest integer in the low bits.
+constexpr float integer_shift = 12582912.0f;
 
 int32_t bits_of(float v) {
     return std::bit_cast<int32_t>(v);
 }
 
-// one unsigned comparison: the range left out is [limit, inf]
+// One unsigned comparison excludes the range [limit, infinity].
 Expr nan_or_below(const Expr &x, float limit) {
     const int32_t lo = bits_of(limit);
     const int32_t top = 0x7f800000;
@@ -25,10 +26,10 @@ Expr poly(const Expr &x, const std::vector<double> &c) {
     return y;
 }
 
-Expr held_below(const Expr &x, double hi) {
+Expr min_or_nan(const Expr &x, double hi) {
     return select(less(num(hi), x), num(hi), x);
 }
-Expr held_above(const Expr &x, double lo) {
+Expr max_or_nan(const Expr &x, double lo) {
     return select(less(x, num(lo)), num(lo), x);
 }
 
@@ -40,22 +41,22 @@ Expr exp2i(const Expr &n) {
     return from_exponent(n + 127);
 }
 
-Expr shifted(const Expr &p, const Expr &n) {
+Expr scale_exponent(const Expr &p, const Expr &n) {
     return reinterpret(Float(32), unsigned_bits(bits(p)) + (unsigned_bits(n) << word(23)));
 }
 
-Expr scaled(const Expr &p, const Expr &n) {
+Expr ldexp(const Expr &p, const Expr &n) {
     Expr half = n >> 1;
-    return times(shifted(p, half), exp2i(n - half));
+    return times(scale_exponent(p, half), exp2i(n - half));
 }
 
 Rounded nearest(const Expr &x) {
     auto [real, t] = nearest(x, 0);
-    return {real, t - bits_of(whole_bits)};
+    return {real, t - bits_of(integer_shift)};
 }
-Shifted nearest(const Expr &x, int bias) {  // adding 1.5 * 2^23 leaves the integer in the low bits
-    Expr t = x + num(whole_bits + float(bias));
-    return {minus(t, num(whole_bits + float(bias))), bits(t)};
+BiasedInteger nearest(const Expr &x, int bias) {
+    Expr t = x + num(integer_shift + float(bias));
+    return {minus(t, num(integer_shift + float(bias))), bits(t)};
 }
 Expr power_of_bits(const Expr &t) {
     return reinterpret(Float(32), unsigned_bits(t) << word(23));
@@ -65,7 +66,7 @@ Expr upper12(const Expr &x) {
     return as_float(bits(x) & mask(0xfffff000));
 }
 
-Two exact_product(const Expr &a, const Expr &b) {  // Dekker; the four partial products are exact
+DoubleFloat two_product(const Expr &a, const Expr &b) {
     Expr ah = upper12(a);
     Expr al = minus(a, ah);
     Expr bh = upper12(b);
@@ -76,7 +77,7 @@ Two exact_product(const Expr &a, const Expr &b) {  // Dekker; the four partial p
     return {p, low};
 }
 
-Two quick_sum(const Expr &a, const Expr &b) {
+DoubleFloat fast_two_sum(const Expr &a, const Expr &b) {
     Expr s = plus(a, b);
     return {s, minus(b, minus(s, a))};
 }

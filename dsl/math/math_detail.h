@@ -1,13 +1,13 @@
-// Building blocks shared by dsl/math_*.cpp. Everything here is Float(32).
+// Building blocks of dsl/math/math_*.cpp. Everything here is Float(32).
 //
-// Halide compiles floats with fast-math flags, so three habits run through these files:
-// - where the order of operations is the algorithm, operations are strict (plus, minus, ...);
-// polynomials stay
-//   fast, so that they contract to fused multiply-adds where the target has them;
-// - special cases are decided on the bits, by integer comparison: comparing NaN with fast-math is
-// undefined;
-// - no product is assumed fused or not: exact products come from operands cut short (upper12),
-// never from an FMA.
+// Halide compiles float operations with fast-math flags. Therefore:
+// - Where rounding errors matter, operations are strict: plus(), minus(), times(), over().
+//   Polynomials are not strict, so that they contract to fused multiply-adds.
+// - Special cases are found by integer comparisons of the bits, because a fast-math comparison of
+// NaN
+//   is undefined.
+// - No product is assumed to be fused or not. Exact products are made from operands with few bits
+//   (upper12()), not by a fused multiply-add.
 #pragma once
 #include <limits>
 #include <vector>
@@ -45,7 +45,8 @@ inline Expr over(const Expr &a, const Expr &b) {
     return strict(Halide::Internal::Call::strict_div, a, b);
 }
 
-inline Expr less(const Expr &a, const Expr &b) {  // false for NaN
+// Returns a < b, which is false for NaN.
+inline Expr less(const Expr &a, const Expr &b) {
     return Halide::Internal::Call::make(Halide::Bool(a.type().lanes()),
                                         Halide::Internal::Call::strict_lt, {a, b},
                                         Halide::Internal::Call::PureIntrinsic);
@@ -75,62 +76,65 @@ inline Expr magnitude(const Expr &x) {
 inline Expr sign_bit(const Expr &x) {
     return bits(x) & mask(0x80000000);
 }
-// y >= 0
+// Returns y, which is not negative, with the given sign bit.
 inline Expr with_sign(const Expr &y, const Expr &sign) {
     return as_float(bits(y) | sign);
 }
 int32_t bits_of(float v);
 
-// NaN, or |x| < limit: the x for which f(x) = x is already right.
+// Returns true for NaN and for |x| < limit: the x for which f(x) = x is exact enough.
 Expr nan_or_below(const Expr &x, float limit);
 
-// c[0] + c[1] x + c[2] x^2 + ...
+// Returns c[0] + c[1] x + c[2] x^2 + ...
 Expr poly(const Expr &x, const std::vector<double> &c);
-// min(max(x, lo), hi); NaN gives any value between.
+// Returns min(max(x, lo), hi); for NaN, any value in between.
 Expr clamped(const Expr &x, double lo, double hi);
-// min(x, hi) and max(x, lo); NaN stays.
-Expr held_below(const Expr &x, double hi);
-Expr held_above(const Expr &x, double lo);
-// 2^(n-127), 1 <= n <= 254; n = 0 gives 0. Unsigned, since a signed shift may not overflow in
-// Halide.
+// Return min(x, hi) and max(x, lo); for NaN, NaN.
+Expr min_or_nan(const Expr &x, double hi);
+Expr max_or_nan(const Expr &x, double lo);
+// Returns 2^(n-127) for 1 <= n <= 254, and 0 for n = 0. The shift is unsigned, because a signed
+// shift must not overflow in Halide.
 inline Expr from_exponent(const Expr &n) {
     return Halide::reinterpret(Halide::Float(32), unsigned_bits(n) << word(23));
 }
-// 2^n, -126 <= n <= 127.
+// Returns 2^n for -126 <= n <= 127.
 Expr exp2i(const Expr &n);
-// p 2^n, p and the result normal: an addition to the exponent.
-Expr shifted(const Expr &p, const Expr &n);
-// p 2^n with one rounding, -240 <= n <= 240, p in [1/2, 4).
-Expr scaled(const Expr &p, const Expr &n);
-// The nearest integer, |x| < 2^22: as a float, and as an int.
+// Returns p 2^n by an addition to the exponent; p and the result have to be normal.
+Expr scale_exponent(const Expr &p, const Expr &n);
+// Returns p 2^n, rounded once, for -240 <= n <= 240 and p in [1/2, 4).
+Expr ldexp(const Expr &p, const Expr &n);
+// Returns the integer nearest to x, for |x| < 2^22, as a float and as an int.
 struct Rounded {
-    Expr real, whole;
+    Expr real, integer;
 };
 Rounded nearest(const Expr &x);
-// The same, the int as n + bias in the low 9 bits of `bits`; power_of_bits drops those above. 0 <=
-// bias < 2^20.
-struct Shifted {
+// Returns the integer n nearest to x as a float, and n + bias in the low 9 bits of `bits`, for 0 <=
+// bias < 2^20. power_of_bits() ignores the higher bits.
+struct BiasedInteger {
     Expr real, bits;
 };
-Shifted nearest(const Expr &x, int bias);
-// 2^(t mod 512 - 127), 1 <= t mod 512 <= 254; t mod 512 = 0 gives 0
+BiasedInteger nearest(const Expr &x, int bias);
+// Returns 2^(t mod 512 - 127) for 1 <= t mod 512 <= 254, and 0 for t mod 512 = 0.
 Expr power_of_bits(const Expr &t);
 
-// An unevaluated sum, |low| <= ulp(high).
-struct Two {
+// DoubleFloat: the unevaluated sum of two floats, |low| <= ulp(high).
+struct DoubleFloat {
     Expr high, low;
 };
-Two exact_product(const Expr &a, const Expr &b);
-Two quick_sum(const Expr &a, const Expr &b);  // |a| >= |b|
-Expr upper12(const Expr &x);                  // the leading 12 bits of the significand
+// Returns a b exactly (Dekker).
+DoubleFloat two_product(const Expr &a, const Expr &b);
+// Returns a + b exactly, for |a| >= |b|.
+DoubleFloat fast_two_sum(const Expr &a, const Expr &b);
+// Returns x truncated to the leading 12 bits of its significand.
+Expr upper12(const Expr &x);
 
-// e^x = 2^n (1 + p), |p| <= 0.5, for x + low, |x| <= 150, |low| <= 0.06. Given a bias, n is for
-// power_of_bits: n + bias in its low bits.
+// Returns e^(x + low) as 2^n (1 + p), |p| <= 0.5, for |x| <= 150 and |low| <= 0.06. If `bias` is
+// not 0, `n` has n + bias in its low bits, for power_of_bits().
 struct Power {
     Expr n, p;
 };
 Power natural_power(const Expr &x, const Expr &low = Expr(), int bias = 0);
-// log(1 + x) for x > -1, finite; x itself where |x| < 2^-25.
+// Returns log(1 + x) for finite x > -1; x itself if |x| < 2^-25.
 Expr log1p_finite(const Expr &x);
 
 Expr exp_f32(const Expr &x);

@@ -1,19 +1,19 @@
-// sin, cos, tan for every finite x, and the inverse functions.
+// sin, cos and tan, which are accurate for every finite x, and their inverse functions.
 #include "dsl/math/math_detail.h"
 
 namespace halyard::math {
 using namespace Halide;
 namespace {
 
-// |x| = (quadrant + 4 k) pi/2 + r, |r| <= pi/4, k any integer, for 1 <= |x| < inf. Payne and Hanek:
-// with |x| = m 2^(e-23), m of 24 bits, m 2^(e-23) 2/pi modulo 4 needs only the 96 bits of 2/pi from
-// weight 2^(24-e) on. In 32-bit integers; selects stand for the table of 2/pi, so no backend needs
-// a lookup.
+// Reduces |x| = (quadrant + 4 k) pi/2 + r, |r| <= pi/4, k any integer, for 1 <= |x| < infinity, by
+// the method of Payne and Hanek. Let |x| = m 2^(e-23) with m of 24 bits. Then m 2^(e-23) 2/pi
+// modulo 4 depends only on the 96 bits of 2/pi from weight 2^(24-e) on. They are selected and
+// multiplied as 32-bit integers. Selects replace a table of 2/pi, so no backend needs a lookup.
 struct Angle {
     Expr quadrant, r;
 };
 Angle reduce(const Expr &x) {
-    // 2^-25 times it
+    // The bits of 2^-25 2/pi.
     const uint32_t two_over_pi[7] = {0x00000051, 0x7cc1b727, 0x220a94fe, 0x13abe8fa,
                                      0x9a6ee06d, 0xb14acc9e, 0x21c820ff};
     Expr b = unsigned_bits(abs_bits(x));
@@ -36,9 +36,9 @@ Angle reduce(const Expr &x) {
     Expr middle = m * window[1];
     Expr bottom = middle + product_high(window[2]);
     Expr top = m * window[0] + product_high(window[1]) + select(bottom < middle, word(1), word(0));
-    // top:bottom counts pi/2, 2 bits before the point. The signed fraction is cut into 12, 18 and
-    // 32 bits: the first times the first 12 bits of pi/2 is exact, so r is rounded once, however
-    // small.
+    // top:bottom is |x| / (pi/2) modulo 4, with 2 bits before the point. The signed fraction is
+    // divided into 12, 18 and 32 bits. The first 12 bits times the first 12 bits of pi/2 are exact,
+    // so r is rounded once, even if it is small.
     Expr quadrant = (top + word(0x20000000)) >> word(30);
     Expr fraction = reinterpret(Int(32), top - (quadrant << word(30)));
     Expr h = (fraction + (1 << 17)) >> 18;
@@ -46,16 +46,16 @@ Angle reduce(const Expr &x) {
     auto real = [](const Expr &v) { return cast(Float(32), reinterpret(Int(32), v)); };
     const double half_pi = 1.5707963267948966;
     Expr first = real(h);
-    Expr rest = first * num(-0x1.2aeef4b9ee59ep-30) +
-                (real(next) * num(half_pi * 0x1p-30) + real(bottom) * num(half_pi * 0x1p-62));
-    return {reinterpret(Int(32), quadrant), plus(times(first, num(0x1.922p-12)), rest)};
+    Expr low = first * num(-0x1.2aeef4b9ee59ep-30) +
+               (real(next) * num(half_pi * 0x1p-30) + real(bottom) * num(half_pi * 0x1p-62));
+    return {reinterpret(Int(32), quadrant), plus(times(first, num(0x1.922p-12)), low)};
 }
 
-// sin and cos of the reduced |x|, |r| <= 1.
-struct Waves {
+// Returns sin and cos of the reduced |x|, |r| <= 1.
+struct SinCos {
     Expr quadrant, sine, cosine;
 };
-Waves waves(const Expr &x) {
+SinCos sin_cos(const Expr &x) {
     Angle a = reduce(x);
     Expr small = abs_bits(x) < bits_of(1.0f);
     Expr q = select(small, 0, a.quadrant);
@@ -70,7 +70,7 @@ Waves waves(const Expr &x) {
 Expr not_finite(const Expr &x) {
     return abs_bits(x) >= 0x7f800000;
 }
-// y, negated where bit 0 of `odd` is set, and again where x is negative
+// Returns y, negated if bit 0 of `odd` is set, and negated again if x is negative.
 Expr signed_by(const Expr &y, const Expr &odd) {
     return reinterpret(Float(32), unsigned_bits(bits(y)) ^ (unsigned_bits(odd) << word(31)));
 }
@@ -78,14 +78,14 @@ Expr signed_by(const Expr &y, const Expr &odd, const Expr &x) {
     return as_float(bits(signed_by(y, odd)) ^ sign_bit(x));
 }
 
-// asin(x) = x + x z P(z), z = x^2 <= 1/4: the part after x
+// Returns asin(x) - x = x z P(z), z = x^2 <= 1/4.
 Expr asin_tail(const Expr &x, const Expr &z) {
     return x * z * poly(z, {0.166667536, 0.0749525204, 0.0454760417, 0.0241520908, 0.042211812});
 }
 
 constexpr double half_pi = 1.5707963705062866, half_pi_low = -4.37113883e-8;
 
-// atan(y / x) for y, x >= 0
+// Returns atan(y / x) for y, x >= 0.
 Expr atan_quadrant(const Expr &y, const Expr &x) {
     Expr steep = bits(y) > bits(x);
     Expr n = select(steep, x, y);
@@ -102,26 +102,27 @@ Expr atan_quadrant(const Expr &y, const Expr &x) {
 }  // namespace
 
 Expr sin_f32(const Expr &x) {
-    Waves w = waves(x);
-    Expr y = signed_by(select((w.quadrant & 1) != 0, w.cosine, w.sine), w.quadrant >> 1, x);
+    SinCos s = sin_cos(x);
+    Expr y = signed_by(select((s.quadrant & 1) != 0, s.cosine, s.sine), s.quadrant >> 1, x);
     return select(not_finite(x), nan(), abs_bits(x) < bits_of(0x1p-13f), x, y);
 }
 
 Expr cos_f32(const Expr &x) {
-    Waves w = waves(x);
-    Expr y = signed_by(select((w.quadrant & 1) != 0, w.sine, w.cosine), (w.quadrant + 1) >> 1);
+    SinCos s = sin_cos(x);
+    Expr y = signed_by(select((s.quadrant & 1) != 0, s.sine, s.cosine), (s.quadrant + 1) >> 1);
     return select(not_finite(x), nan(), y);
 }
 
 Expr tan_f32(const Expr &x) {
-    Waves w = waves(x);
-    Expr odd = (w.quadrant & 1) != 0;
-    Expr y = signed_by(over(select(odd, w.cosine, w.sine), select(odd, w.sine, w.cosine)),
-                       w.quadrant, x);
+    SinCos s = sin_cos(x);
+    Expr odd = (s.quadrant & 1) != 0;
+    Expr y = signed_by(over(select(odd, s.cosine, s.sine), select(odd, s.sine, s.cosine)),
+                       s.quadrant, x);
     return select(not_finite(x), nan(), abs_bits(x) < bits_of(0x1p-13f), x, y);
 }
 
-Expr asin_f32(const Expr &x) {  // |x| > 1/2: pi/2 - 2 asin(sqrt((1 - |x|) / 2))
+// For |x| > 1/2, asin(|x|) = pi/2 - 2 asin(sqrt((1 - |x|) / 2)).
+Expr asin_f32(const Expr &x) {
     Expr a = magnitude(x);
     Expr big = abs_bits(x) > bits_of(0.5f);
     Expr z = select(big, times(num(0.5), minus(num(1), a)), times(a, a));

@@ -1,4 +1,4 @@
-// Philox4x32-10 for kernels: the function of registry/base/philox.h, as Halide expressions.
+// Philox4x32-10 (registry/base/philox.h) as Halide expressions.
 #pragma once
 #include <array>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace halyard::philox {
 
-// Four words, UInt(32), of a counter and a key of UInt(32).
+// Returns the four random words of a counter and a key; all are UInt(32).
 std::vector<Halide::Expr> words(std::array<Halide::Expr, 4> counter,
                                 std::array<Halide::Expr, 2> key);
 

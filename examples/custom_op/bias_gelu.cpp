@@ -1,5 +1,5 @@
-// A custom operator for Ascend, both ways: the algorithm with a schedule, as TBE has it, and a
-// program of instructions, as TIK has it.
+// A custom operator for Ascend in two ways: an algorithm with a schedule, as in TBE, and a program
+// of instructions, as in TIK.
 //
 //   halyard --kernels lib/libcustom_op_kernels.so bench bias_gelu --device ascend
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace halyard {
 namespace {
 
-// 2 sqrt(2 / pi), and that times 0.044715
+// 2 sqrt(2 / pi), and the same times 0.044715.
 constexpr double a = 1.5957691216057308, b = 0.07135481627260025;
 
-// The TIK way. Tiles of whole rows go through ubuf in two slots; the bias lies there once for each
-// row of a tile, so that it is added by one instruction. c is a multiple of 64, and no more than
-// 8192.
+// The program in TIK's style. Tiles of whole rows pass through the unified buffer in two slots. The
+// bias is stored once for each row of a tile, so that one instruction adds it. c must be a multiple
+// of 64 and at most 8192.
 dv::Program handwritten(const FixedCall &call) {
     using dv::Expr, dv::Tensor;
     const int c = call.inputs[0][0].extent;
@@ -67,7 +67,7 @@ dv::Program handwritten(const FixedCall &call) {
     return k.build();
 }
 
-// The TBE way.
+// The operator with its algorithm and schedule, as in TBE.
 struct BiasGelu : Op {
     BiasGelu() : Op("bias_gelu", "x[..n,c] bias[c] -> y[..n,c]") {
         doc = "y = u / (1 + exp(-1.5957691 u - 0.071354816 u^3)), u = x + bias: gelu by tanh";

@@ -1,6 +1,6 @@
 // usage: clip_and_stop [epochs] [folder with train/ and test/]
-// LeNet5 with a rate that would be too high without clipped gradients, stopped when it no longer
-// improves, at the weights of its best epoch.
+// Trains LeNet5 with a learning rate that needs clipped gradients, stops when it no longer
+// improves, and restores the weights of the best epoch.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-// A training step that limits its gradients: what MindSpore's guide to gradient clipping does in a
-// TrainOneStepCell of its own.
+// A training step that clips gradients, as MindSpore's guide to gradient clipping does in its own
+// TrainOneStepCell.
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"
@@ -8,8 +8,8 @@
 
 namespace halyard::examples {
 
-// (data, label) -> the loss before the update. network: (data, label) -> loss. The update is by
-// gradients whose common norm is at most clip_norm.
+// Maps (data, label) to the loss before the update. `network` maps (data, label) to the loss.
+// Gradients are scaled so that their global norm is at most clip_norm.
 class ClippedStep : public nn::Cell {
 public:
     ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt, double largest)

@@ -1,5 +1,5 @@
-// How a process runs: the examples of "Running management". A convolution in both modes, the
-// device, and where things are written.
+// The examples of "Running management": a convolution in both modes, the device, and the folders of
+// output.
 #include <cstdio>
 #include <filesystem>
 
@@ -11,7 +11,7 @@
 using namespace halyard;
 
 int main() {
-    // Choosing and changing the mode
+    // Set and change the mode.
     set_context({.mode = GRAPH_MODE, .device_target = "CPU"});
     const nn::Conv2d conv(3, 4, 3, {.bias_init = "zeros"});
     const Tensor input_data = Tensor::ones({1, 3, 5, 5});
@@ -23,19 +23,18 @@ int main() {
                 in_graph_mode.to_vector<float>() == in_pynative_mode.to_vector<float>() ? "yes"
                                                                                         : "no");
 
-    // The device; where there is no such one, the error names those there are
+    // Set the device. If it does not exist, the error lists those that do.
     try {
         set_context({.device_target = "Ascend", .device_id = 6});
     } catch (const Error &e) {
         std::printf("%s\n", e.what());
     }
 
-    // Profiling into a folder that is there before, graphs, and a file for Print in place of the
-    // screen
+    // Write profiles and graphs into an existing folder, and the output of Print into a file.
     std::filesystem::create_directory("profile");
     set_context({.enable_profiling = true, .profiling_options = R"({"result_path": "profile"})"});
-    // The guide also asks for the trace of a training's phases, which there is not: such an option
-    // is refused by name.
+    // The guide also requests a trace of a training's phases, which does not exist here. Such an
+    // option is refused by name.
     try {
         set_context({.profiling_options = R"({"result_path": "profile", "training_trace": "on"})"});
     } catch (const Error &e) {

@@ -1,5 +1,5 @@
-// A custom training network: "Training", section "Custom training network". Prints 32 losses of 0,
-// as there: labels that are all zero have none.
+// A custom training network: "Training", section "Custom training network". It prints 32 losses of
+// 0, as in the document, because labels that are all zero have no loss.
 #include <cstdio>
 
 #include "examples/guide/relu_reduce_mean_dense.h"

@@ -1,6 +1,5 @@
 // usage: custom_training_loop [epochs] [steps of an epoch] [folder]
-// A training loop of one's own in place of Model::train: "Training", section "Custom training
-// loop".
+// A handwritten training loop in place of Model::train: "Training", section "Custom training loop".
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // usage: data_sink [epochs] [steps of an epoch] [folder]
-// Epochs of sink_size steps, which the callbacks hear of once: "On-device execution" and
+// Epochs of sink_size steps with one call of the callbacks each: "On-device execution" and
 // "Training", section "Data sinking".
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// usage: evaluate_while_training [epochs] [epochs between evaluations] [folder with train/ and
-// test/] "Training", section "Evaluating while training".
+// usage: evaluate_while_training [epochs] [epochs between evaluations] [folder with train/, test/]
+// "Training", section "Evaluating while training".
 #include <cstdlib>
 
 #include "examples/guide/evaluation_callback.h"

@@ -8,7 +8,7 @@
 
 namespace halyard::examples {
 
-// Evaluates every eval_per_epoch epochs and keeps the accuracies.
+// Evaluates after every eval_per_epoch epochs and stores the accuracies.
 class EvalCallBack : public Callback {
 public:
     struct Record {

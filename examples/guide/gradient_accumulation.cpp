@@ -1,6 +1,6 @@
 // usage: gradient_accumulation [epochs] [folder]
-// LeNet5 in batches of 8 with an update every 4 of them: the steps of batches of 32 with a quarter
-// of their memory.
+// Trains LeNet5 in batches of 8 with an update after every 4: the steps of batches of 32 in a
+// quarter of their memory.
 #include <cstdio>
 #include <cstdlib>
 

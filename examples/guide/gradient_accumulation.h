@@ -1,6 +1,6 @@
-// Gradient accumulation: the gradients of several small batches added up, and one update from their
-// sum. For batches that memory doesn't hold at once; "Training", section "Custom training loop",
-// names it as the reason to write a loop of one's own. Model does the same with nn::Accumulator.
+// Gradient accumulation: the gradients of several small batches are added up and update the
+// parameters once. It serves batches that don't fit into memory, and is the reason that "Training",
+// section "Custom training loop", gives for a handwritten loop. With Model, use nn::Accumulator.
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"
@@ -9,7 +9,7 @@
 
 namespace halyard::examples {
 
-// (data, label) -> loss; the gradients in the weights are added to grad_sum.
+// Maps (data, label) to the loss and adds the gradients of the weights to grad_sum.
 class TrainForwardBackward : public nn::Cell {
 public:
     TrainForwardBackward(const nn::AnyCell &net, const ParameterTuple &sums)
@@ -31,7 +31,7 @@ public:
     }
 };
 
-// Parameters of the same shapes, all zero: what a gradient is added up in.
+// Returns parameters of the same shapes filled with zeros, in which gradients are added up.
 inline ParameterTuple zeros_like(const ParameterTuple &weights) {
     ParameterTuple sums;
     for (const Parameter &p : weights) {
@@ -41,7 +41,7 @@ inline ParameterTuple zeros_like(const ParameterTuple &weights) {
     return sums;
 }
 
-// The update by the mean of `count` batches' gradients; the sums begin anew.
+// Updates by the mean of `count` batches' gradients and resets the sums.
 inline void optimize(const nn::Optimizer &optimizer, const ParameterTuple &grad_sum, int count) {
     std::vector<Tensor> mean;
     for (const Parameter &sum : grad_sum)

@@ -9,12 +9,12 @@ int main() {
     const Tensor input_x = Tensor::from<float>({1.0, 2.0, 4.0});
     const double input_y = 3.0;
 
-    // an object of the primitive first
+    // A primitive as an object.
     const ops::Pow pow;
     Tensor output = pow(input_x, input_y);
     std::printf("%s\n", output.text().c_str());
 
-    // or the function at once
+    // The same as a function.
     output = F::tensor_pow(input_x, input_y);
     std::printf("%s\n", output.text().c_str());
 }

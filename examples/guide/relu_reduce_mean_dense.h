@@ -6,7 +6,7 @@
 
 namespace halyard::examples {
 
-// x[n,in_channel,h,w] -> [n,num_class]
+// Maps x[n,in_channel,h,w] to [n,num_class].
 class ReLUReduceMeanDense : public nn::Cell {
 public:
     ReLUReduceMeanDense(const Tensor &kernel, const Tensor &bias, int64_t in_channel,

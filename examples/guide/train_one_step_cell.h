@@ -1,5 +1,5 @@
-// A training step of one's own: "Training", section "Custom training loop". What
-// nn::TrainOneStepCell does, in the open.
+// A handwritten training step: "Training", section "Custom training loop". It does what
+// nn::TrainOneStepCell does.
 #pragma once
 #include <memory>
 
@@ -9,7 +9,7 @@
 
 namespace halyard::examples {
 
-// (data, label) -> the loss before the update. network: (data, label) -> loss.
+// Maps (data, label) to the loss before the update. `network` maps (data, label) to the loss.
 class TrainOneStepCell : public nn::Cell {
 public:
     TrainOneStepCell(const nn::AnyCell &net, const nn::Optimizer &opt, double sens_value = 1.0)
@@ -21,7 +21,7 @@ public:
     ParameterTuple weights;
     nn::Optimizer optimizer;
     GradOperation grad{.get_by_list = true, .sens_param = true};
-    std::shared_ptr<double> sens;  // copies of a cell are one cell
+    std::shared_ptr<double> sens;  // shared by all copies of the cell
 
     void set_sens(double value) const { *sens = value; }
 

@@ -16,7 +16,7 @@ using namespace dataset;
 
 namespace {
 
-// The next file of its class: folder/0007.png.
+// Returns the next file name of a class: folder/0007.png.
 std::string numbered(const fs::path &folder, int64_t number, const char *ending) {
     std::error_code failed;
     fs::create_directories(folder, failed);
@@ -26,7 +26,7 @@ std::string numbered(const fs::path &folder, int64_t number, const char *ending)
         .string();
 }
 
-// A square of at least half of the photograph's height, anywhere in it.
+// Cuts out a square of at least half of the photograph's height at a random place.
 Tensor random_square(const Tensor &photograph, const Random &random, uint64_t number) {
     const int64_t height = photograph.size(0), width = photograph.size(1);
     const int64_t most = std::min(height, width);

@@ -1,5 +1,5 @@
-// usage: make_images digits|photographs OUT [size] [images of a class] [folder]: an image folder
-// with train/ and test/, of what ships under data/.
+// usage: make_images digits|photographs OUT [size] [images of a class] [folder]
+// Creates an image folder with train/ and test/ from the files under data/.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-// usage: continue_text transformer|lstm CHECKPOINT [text] [bytes] [temperature]: what a model that
-// `halyard train` trained has to add.
+// usage: continue_text transformer|lstm CHECKPOINT [text] [bytes] [temperature]
+// Continues a text with a model that `halyard train` trained.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     try {
-        constexpr int64_t length = 64;  // as the recipes'
+        constexpr int64_t length = 64;  // the same as in examples/recipes.cpp
         const nn::AnyCell network =
             transformer
                 ? nn::AnyCell(examples::TransformerModel(examples::vocabulary, {.length = length}))

@@ -1,4 +1,4 @@
-// Text out of a language model, byte after byte.
+// Generates text with a language model, byte by byte.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace halyard::examples {
 
-// `text` and `count` bytes more, each drawn from what the network says comes next, softmax(logits /
-// temperature), or with temperature 0 the likeliest. The network sees the last `length` bytes at
-// most. Draws come from the default generator. Throws AttrError for an empty text.
+// Returns `text` and `count` more bytes. Each is drawn from softmax(logits / temperature), or is
+// the most likely one with temperature 0. The network gets at most the last `length` bytes. Random
+// numbers come from the default generator. Throws AttrError for an empty text.
 std::string continued(const nn::Cell &network, std::string text, int64_t count, int64_t length,
                       double temperature = 1.0);
 

@@ -1,4 +1,4 @@
-// A language model of one LSTM stack.
+// A language model: a stack of LSTM layers.
 #pragma once
 #include "nn/cell.h"
 #include "nn/dense.h"
@@ -7,7 +7,7 @@
 
 namespace halyard::examples {
 
-// x:i32[n,t], classes -> logits[n,t,classes]: at each place, of the class that comes next.
+// Maps x:i32[n,t] of class numbers to logits[n,t,classes] of the class that follows each position.
 class LstmModel : public nn::Cell {
 public:
     explicit LstmModel(int64_t classes, int64_t width = 64, int64_t hidden = 128,

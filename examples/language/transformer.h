@@ -1,4 +1,4 @@
-// A language model of Transformer layers that see what came before them only.
+// A language model of causal transformer layers.
 #pragma once
 #include "nn/cell.h"
 #include "nn/dense.h"
@@ -8,13 +8,13 @@
 namespace halyard::examples {
 
 struct TransformerOptions {
-    int64_t length = 64;  // pieces are at most that long
+    int64_t length = 64;  // the maximum length of a sequence
     int64_t width = 64, heads = 4, num_layers = 2;
     double dropout = 0.1;
 };
 
-// x:i32[n,t], classes, t at most length -> logits[n,t,classes]: at each place, of the class that
-// comes next. Throws ShapeError.
+// Maps x:i32[n,t] of class numbers to logits[n,t,classes] of the class that follows each position.
+// Throws ShapeError if t exceeds `length`.
 class TransformerModel : public nn::Cell {
 public:
     explicit TransformerModel(int64_t classes, const TransformerOptions &options = {});
@@ -24,7 +24,7 @@ private:
     nn::Embedding embedding_, position_;
     nn::TransformerEncoder encoder_;
     nn::Dense head_;
-    // i32[length]; bool[length,length], true where a place would look ahead
+    // The positions, i32[length], and the mask, bool[length,length], true for keys after the query.
     Tensor places_, hidden_;
 };
 

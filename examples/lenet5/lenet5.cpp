@@ -38,14 +38,14 @@ ds::Dataset create_dataset(const std::string &data_path, int64_t batch_size, int
     // apply DatasetOps
     const int64_t buffer_size = 10000;
     if (shuffle) mnist_ds = mnist_ds.shuffle(buffer_size);
-    const bool drop_remainder = shuffle;  // an evaluation sees every image
+    const bool drop_remainder = shuffle;  // an evaluation must use every image
     mnist_ds = mnist_ds.batch(batch_size, drop_remainder);
     return mnist_ds.repeat(repeat_size);
 }
 
 namespace {
 
-// Collects what train_lenet5() returns.
+// Collects the result of train_lenet5().
 struct EpochMeans : Callback {
     explicit EpochMeans(std::vector<double> &means) : out(means) {}
     void on_train_step_end(RunContext &c) override { sum += c.loss(); }

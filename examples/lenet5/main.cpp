@@ -1,5 +1,5 @@
-// usage: lenet5 [epochs] [train folder] [test folder]: trains LeNet5; `halyard report
-// lenet5_run.json` shows how that went.
+// usage: lenet5 [epochs] [train folder] [test folder]
+// Trains LeNet5. `halyard report lenet5_run.json` shows the training.
 #include <cstdio>
 #include <cstdlib>
 

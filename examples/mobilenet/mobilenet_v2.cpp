@@ -14,7 +14,7 @@
 namespace halyard::examples {
 namespace {
 
-// The multiple of 8 next to `channels`, not below 9/10 of it.
+// Returns the multiple of 8 nearest to `channels` that is at least 9/10 of it.
 int64_t make_divisible(double channels) {
     const int64_t rounded = std::max<int64_t>(8, int64_t(channels + 4) / 8 * 8);
     return double(rounded) < 0.9 * channels ? rounded + 8 : rounded;

@@ -6,8 +6,9 @@
 
 namespace halyard::examples {
 
-// x[n,in_channel,h,w] -> [n,out_channel,ceil(h/stride),ceil(w/stride)]: 1x1 to expand_ratio times
-// as many channels, 3x3 of each channel, 1x1 back. x is added where the shapes agree.
+// Maps x[n,in_channel,h,w] to [n,out_channel,ceil(h/stride),ceil(w/stride)]: a 1x1 convolution to
+// expand_ratio times the channels, a 3x3 depthwise convolution, and a 1x1 convolution. x is added
+// if the shapes are equal.
 class InvertedResidual : public nn::Cell {
 public:
     InvertedResidual(int64_t in_channel, int64_t out_channel, int64_t stride, int64_t expand_ratio);
@@ -18,8 +19,8 @@ private:
     bool use_res_connect_;
 };
 
-// x[n,3,h,w] -> logits[n,num_classes]. width_mult scales all channels, to multiples of 8. Throws
-// AttrError.
+// Maps x[n,3,h,w] to logits[n,num_classes]. width_mult scales all channels, rounded to multiples
+// of 8. Throws AttrError.
 class MobileNetV2 : public nn::Cell {
 public:
     explicit MobileNetV2(int64_t num_classes = 10, double width_mult = 1.0);

@@ -1,5 +1,6 @@
-// What train.cpp and eval.cpp agree on, and what their command lines may change:
-// --dataset_path=FOLDER, --batch_size=4, ...
+// The options of train.cpp and eval.cpp, which their command lines may change:
+// --dataset_path=FOLDER,
+// --batch_size=4, ...
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -14,15 +15,15 @@ namespace halyard::examples::resnet {
 struct Config {
     std::string dataset_path, checkpoint_path, device_target = "CPU";
     int64_t class_num = 10, batch_size = 32, image_size = 224;
-    // the document's name for cosine_decay_lr's decay_epoch: the rate falls from lr to lr_end in
-    // that many epochs
+    // The document's name for cosine_decay_lr's decay_epoch: the number of epochs in which the rate
+    // falls from lr to lr_end.
     int64_t epoch_size = 90, warmup = 90;
     double lr = 0.01, lr_end = 0.0, momentum = 0.9, weight_decay = 1e-4, label_smooth_factor = 0.1;
     bool save_checkpoint = true;
     int64_t save_checkpoint_epochs = 5, keep_checkpoint_max = 10;
     std::string save_checkpoint_path = "./checkpoint";
 
-    // Throws AttrError for an option that isn't there.
+    // Throws AttrError for an unknown option.
     static Config from(int argc, char **argv) {
         Config c;
         const std::map<std::string, std::variant<std::string *, int64_t *, double *>> options = {

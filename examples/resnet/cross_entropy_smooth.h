@@ -5,9 +5,9 @@
 
 namespace halyard::examples {
 
-// logit[n,num_classes], and label:i32[n] (sparse) or the probabilities [n,num_classes]. The right
-// class gets 1 - smooth_factor, each of the others smooth_factor / (num_classes - 1);
-// nn.CrossEntropyLoss's label_smoothing gives every class, the right one too, its share.
+// Takes logit[n,num_classes] and label:i32[n] (sparse) or the probabilities [n,num_classes]. The
+// right class has 1 - smooth_factor, each other class smooth_factor / (num_classes - 1). In
+// contrast, nn::CrossEntropyLoss's label_smoothing distributes smooth_factor over all classes.
 class CrossEntropySmooth : public nn::Cell {
 public:
     explicit CrossEntropySmooth(bool is_sparse = true, const std::string &reduction = "mean",

@@ -20,7 +20,7 @@ ds::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size, 
     const std::vector<double> mean = {0.485 * 255, 0.456 * 255, 0.406 * 255};
     const std::vector<double> std = {0.229 * 255, 0.224 * 255, 0.225 * 255};
 
-    // define map operations: the shorter side becomes 256 for a crop of 224
+    // define map operations: the shorter side becomes 256 for a crop of 224.
     std::vector<ds::Transform> trans = {
         C::Decode{o.max_pixels}, C::Resize(o.image_size * 256 / 224), C::CenterCrop(o.image_size)};
     const auto random_crop = C::RandomCropDecodeResize(o.image_size, {0.08, 1}, {3. / 4, 4. / 3},

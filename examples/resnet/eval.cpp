@@ -1,6 +1,6 @@
 // usage: resnet_eval --dataset_path=FOLDER --checkpoint_path=FILE [--batch_size=32]
-// [--image_size=224] ... How many images of a folder ResNet-50 gets right: eval.py of "Network
-// migration debugging and tuning".
+// [--image_size=224] ... Evaluates ResNet-50 on a folder of images: eval.py of "Network migration
+// debugging and tuning".
 #include <cstdio>
 
 #include "examples/resnet/config.h"

@@ -4,8 +4,7 @@
 
 namespace halyard::examples {
 
-// Groups for an optimiser: what weight_decay draws to 0, and gamma, beta and bias, which it leaves
-// alone.
+// Returns two groups for an optimiser: weights with weight decay, and gamma, beta and bias without.
 inline std::vector<nn::ParamGroup> group_params(const ParameterTuple &trainable_params,
                                                 double weight_decay) {
     ParameterTuple decayed_params, no_decayed_params;

@@ -1,5 +1,5 @@
-// RANK_SIZE and RANK_ID, in which the document's launcher tells each process how many devices train
-// and which of them is its own.
+// RANK_SIZE and RANK_ID: the variables in which the document's launcher gives each process the
+// number of devices and its own device.
 #pragma once
 #include <cstdlib>
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace halyard::examples::resnet {
 
-// Throws AttrError where they are for more than one device: gradients don't go from one to another,
-// so that each process would train a network of its own on its part of the data, and all would
-// write to the same files.
+// Throws AttrError for more than one device. Gradients are not exchanged, so each process would
+// train a network of its own on its part of the data, and all would write the same files.
 inline void refuse_other_ranks() {
     const auto expect = [](const char *name, const std::string &expected) {
         const char *value = std::getenv(name);

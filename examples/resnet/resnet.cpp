@@ -27,15 +27,14 @@ nn::Conv2d conv7x7(int64_t in_channel, int64_t out_channel, int64_t stride = 1) 
     return conv(in_channel, out_channel, 7, stride);
 }
 
-// The document leaves these out; they are those of MindSpore's own migration sample. The relu that
-// follows, after the shortcut where a block has one, is a part of them: it passes over no map of
-// its own.
+// The document omits these functions; they are those of MindSpore's migration sample. The following
+// relu, after the shortcut if a block has one, is fused into the batch norm and needs no pass over
+// memory.
 nn::BatchNorm2d bn(int64_t channel, const char *activation = "relu") {
     return nn::BatchNorm2d(
         channel, {.eps = 1e-4, .momentum = 0.9, .gamma_init = 1, .activation = activation});
 }
-// A block begins as what it passes on: its own branch counts nothing until it has learned
-// something.
+// The last gamma of a block starts at 0, so that the block is initially the identity.
 nn::BatchNorm2d bn_last(int64_t channel) {
     return nn::BatchNorm2d(channel,
                            {.eps = 1e-4, .momentum = 0.9, .gamma_init = 0, .activation = "relu"});

@@ -18,15 +18,15 @@ public:
 
 private:
     int64_t stride_;
-    // e2 where the stride isn't 1, else conv2 and bn2
+    // e2 if the stride is not 1, else conv2 and bn2.
     nn::AnyCell conv1_, bn1_, e2_, conv2_, bn2_, conv3_, bn3_;
-    // where x has another shape than the result, else empty
+    // Empty if x has the shape of the result.
     nn::AnyCell down_sample_layer_;
 };
 
-// The basic block of ResNet-18 and 34, with the same shapes as ResidualBlock. It is written as in
-// the document; ResidualBlock has the addition and the relu inside its last batch norm, which saves
-// two passes over memory.
+// The basic block of ResNet-18 and 34, with the shapes of ResidualBlock. It is written as in the
+// document; ResidualBlock fuses the addition and the relu into its last batch norm, which saves two
+// passes over memory.
 class ResidualBlockBase : public nn::Cell {
 public:
     explicit ResidualBlockBase(int64_t in_channel, int64_t out_channel, int64_t stride = 1);
@@ -36,14 +36,14 @@ private:
     nn::AnyCell conv1_, bn1d_, conv2_, bn2d_, relu_, down_sample_layer_;
 };
 
-// x[n,3,h,w] -> logits[n,num_classes].
+// Maps x[n,3,h,w] to logits[n,num_classes].
 class ResNet : public nn::Cell {
 public:
     using Block =
         std::function<nn::AnyCell(int64_t in_channel, int64_t out_channel, int64_t stride)>;
 
-    // Of each of the four layers: how many blocks, and what the first of them makes of how many
-    // channels. Throws AttrError unless there are four.
+    // Lists for each of the four layers the number of blocks and the channels before and after the
+    // first block. Throws AttrError unless there are four layers.
     ResNet(const Block &block, const std::vector<int64_t> &layer_nums,
            const std::vector<int64_t> &in_channels, const std::vector<int64_t> &out_channels,
            const std::vector<int64_t> &strides, int64_t num_classes);

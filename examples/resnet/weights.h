@@ -1,5 +1,4 @@
-// Initial weights of a network that exists: all its convolutions and all its dense layers drawn
-// anew.
+// Draws new initial weights for all convolutions and all dense layers of a network.
 #pragma once
 #include "nn/conv.h"
 #include "nn/dense.h"

@@ -37,9 +37,10 @@ struct Matmul : Product {
         add(dot_row(along_k && d.m < 8 && d.n >= 4));
         add(dot_column(along_k && d.n < 8 && d.m >= 4));
 
-        // b is contiguous along n. `packed` copies panels of b, if enough rows read them; the
-        // others read b in place, in tiles of one vector, several vectors, half a vector, or a
-        // single row. `narrow` is chosen if wide tiles would compute over a sixth more than n.
+        // b is contiguous along n and read in place. Tiles are one vector, several vectors or half
+        // a vector wide, or a single row. `narrow` is chosen if tiles of `direct` would compute
+        // over a sixth more columns than n. `packed` copies panels of b instead, which pays if
+        // enough rows read them or if b has another stride.
         const auto rounded_up = [&](int vectors) {
             return (d.n + vectors * lanes - 1) / (vectors * lanes);
         };

@@ -167,6 +167,7 @@ void Product::schedule_packed(const Cpu &cpu, const Tile &t, bool transposed) {
     pack_panel(block_sum, jo, t, transposed);
     keep_in_registers(block_sum, io, t);
     block_sum.update().reorder(j, i, ki).vectorize(j, t.lanes).unroll(j).unroll(i);
+    schedule_epilogue(io, t);
     run_in_parallel(store().specialize(may_run_in_parallel(cpu, t.rows, t.columns())),
                     {batch, jo, strip});
 }
@@ -196,6 +197,7 @@ void Product::schedule_pairs(const Cpu &cpu, const Tile &t) {
         .reorder(q, j, u);
     pairs.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, t.lanes);
     pairs.vectorize(q);
+    schedule_epilogue(io, t);
     run_in_parallel(store().specialize(may_run_in_parallel(cpu, t.rows, t.columns())),
                     {batch, jo, strip});
 }
@@ -209,6 +211,7 @@ void Product::schedule_direct(const Cpu &cpu, const Tile &t) {
     tile_output(cpu, t, jo, io, strip);
     keep_in_registers(block_sum, io, t);
     block_sum.update().reorder(j, i, ki).vectorize(j, t.lanes).unroll(j).unroll(i);
+    schedule_epilogue(io, t);
     run_in_parallel(store().specialize(may_run_in_parallel(cpu, t.rows, t.columns())),
                     {batch, jo, strip});
 }
@@ -312,14 +315,9 @@ void Product::keep_in_registers(Func block_sum, const Var &at, const Tile &t) {
             .unroll(j)
             .unroll(i);
     }
-    sum.compute_at(store(), at)
-        .update()
-        .reorder(j, i, ko)
-        .vectorize(j, t.lanes)
-        .unroll(j)
-        .unroll(i);
+    sum.compute_at(store(), at);
     block_sum.compute_at(sum, ko).reorder_storage(j, i, g, u);
-    schedule_epilogue(at, t);
+    sum.update().reorder(j, i, ko).vectorize(j, t.lanes).unroll(j).unroll(i);
 }
 
 // Copies the panel of b (all of k, the columns of a tile), which becomes contiguous. The last tile

@@ -1,8 +1,9 @@
-// Elements along one axis by their place, and the adjoints. Ops that move elements by one list of
-// places stand on gather_kernel (primitives/composites/indexing.cpp): gather, embedding, pad, flip,
-// roll, tile; on gather_elements_kernel those where each element has a place of its own:
-// gather_elements, and the gradients of sorting and of running extrema
-// (primitives/composites/sorting.cpp).
+// Elements along one axis by their index, and the gradients. x[o,n,i] is indexed along n.
+//
+// gather_kernel has one index for each slice. gather, embedding, pad, flip, roll and tile are
+// composed of it (primitives/composites/indexing.cpp). gather_elements_kernel has one index for
+// each element. gather_elements and the gradients of sorting and of running extrema are composed of
+// it (primitives/composites/sorting.cpp).
 #include <cmath>
 
 #include "dsl/dtypes.h"
@@ -15,29 +16,29 @@ using Halide::Expr;
 
 constexpr int task_elements = 65536, row_task_elements = 16384;
 
-// `at`, or n - 1 where it is no index of n: one unsigned minimum.
-Expr held_within(const Expr &at, const Expr &n) {
-    const Expr place = Halide::cast(Halide::Int(32), min(Halide::cast(Halide::UInt(32), at),
+// Returns `at`, or n - 1 if it is outside [0, n), by one unsigned minimum.
+Expr clamped_index(const Expr &at, const Expr &n) {
+    const Expr index = Halide::cast(Halide::Int(32), min(Halide::cast(Halide::UInt(32), at),
                                                          Halide::cast(Halide::UInt(32), n - 1)));
-    return Halide::unsafe_promise_clamped(place, 0, n - 1);
+    return Halide::unsafe_promise_clamped(index, 0, n - 1);
 }
 
-// An index of n, from the end where it is below 0 and `negative` allows it, held within n.
-Expr place_of(const Expr &index, const Expr &n, const Expr &negative) {
-    return held_within(select(negative != 0 && index < 0, index + n, index), n);
+// Returns the element that `index` means, clamped to [0, n). A negative index counts from the end
+// if `negative` is not 0.
+Expr element_index(const Expr &index, const Expr &n, const Expr &negative) {
+    return clamped_index(select(negative != 0 && index < 0, index + n, index), n);
 }
 
-// Loads from places here and there, one after the other: Halide takes vectors of them apart, lane
-// by lane. `plain` is when the indices need nothing done to them but to be held within x.
-void one_by_one(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &i,
-                const Halide::Var &m, const Halide::Var &o, const Expr &plain) {
-    Halide::Var some("some"), place("place"), row("row"), task("task");
-    constexpr int places = 64;
-    y.split(m, some, place, places, Halide::TailStrategy::GuardWithIf)
-        .reorder(i, place, some, o)
-        .fuse(some, o, row);
-    y.split(row, task, row, task_elements / places, Halide::TailStrategy::GuardWithIf)
-        .parallel(task);
+// Schedules y for single elements, without vectors: a vector of scattered loads would be split into
+// lanes anyway. `plain` is the condition that indices are used as they are, only clamped.
+void schedule_single_elements(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &i,
+                              const Halide::Var &m, const Halide::Var &o, const Expr &plain) {
+    Halide::Var runs("some"), element("place"), row("row"), task("task");
+    constexpr int run = 64;
+    y.split(m, runs, element, run, Halide::TailStrategy::GuardWithIf)
+        .reorder(i, element, runs, o)
+        .fuse(runs, o, row);
+    y.split(row, task, row, task_elements / run, Halide::TailStrategy::GuardWithIf).parallel(task);
     const auto out = y.output_buffer();
     const Expr single = out.dim(0).extent() == 1 && out.dim(1).stride() == 1 &&
                         x.dim(1).stride() == 1;
@@ -46,8 +47,8 @@ void one_by_one(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &
     y.specialize(single);
 }
 
-// y[o,m,i] = x[o,index[m],i]; fill where the index is outside of [0, n), which doesn't happen when
-// `all_within`.
+// y[o,m,i] = x[o,index[m],i], or `fill` if the index is outside [0, n). With `all_within` the
+// caller promises that none is. "runs" copies vectors along i, "points" single elements.
 struct Gather : Op {
     Gather() : Op("gather_kernel", "x[o,n,i] index:i32[m] fill[] -> y[o,m,i]") {
         internal = copies_bits = true;
@@ -59,7 +60,7 @@ struct Gather : Op {
                  schedule_runs(cpu);
              }}});
         add({"points", DimExpr::always(), {.schedule = [this](const Cpu &) {
-                 one_by_one(store(), memory[0], var(0), var(1), var(2), within != 0);
+                 schedule_single_elements(store(), memory[0], var(0), var(1), var(2), within != 0);
              }}});
         samples = {"o=1 n=1 m=1 i=1",
                    "o=2 n=3 m=5 i=7",
@@ -83,7 +84,7 @@ struct Gather : Op {
     void algorithm() override {
         const Expr at = index(m);
         y(i, m, o) = select(within != 0 || (at >= 0 && at < size("n")),
-                            x(i, held_within(at, size("n")), o), fill());
+                            x(i, clamped_index(at, size("n")), o), fill());
     }
     void schedule_runs(const Cpu &cpu) {
         Func last = store();
@@ -107,8 +108,8 @@ struct Gather : Op {
     }
 };
 
-// dx[o,k,i] = the sum of dy[o,m,i] over the m whose index is k, in their order: the same bits with
-// any number of threads. x is there for its shape alone.
+// dx[o,k,i] is the sum of dy[o,m,i] over all m with index[m] = k, in the order of m, so the bits
+// don't depend on the number of threads. x is an input for its shape only.
 struct GatherDx : Op {
     GatherDx() : Op("gather_kernel_dx", "x[o,n,i] index:i32[m] dy[o,m,i] -> dx[o,n,i]") {
         internal = true;
@@ -134,7 +135,7 @@ struct GatherDx : Op {
         sum(i, place, o) = sum(i, place, o) + dy(i, r, o);
         dx(i, k, o) = sum(i, k, o);
     }
-    // A task has some of i to itself: nobody else adds to its sums.
+    // A task has a range of i to itself, so tasks never add to the same sums.
     void schedule(const Cpu &cpu) override {
         Func last = store();
         Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
@@ -152,8 +153,8 @@ struct GatherDx : Op {
             .vectorize(lane);
     }
     void reference(Problem &p) const override {
-        Array &size = p.abs_sum["dx"] = Array(p("dx").shape);
-        Array hits(p("dx").shape);
+        Array &abs_sum = p.abs_sum["dx"] = Array(p("dx").shape);
+        Array terms(p("dx").shape);
         p("dx") = Array(p("dx").shape);
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["m"]; b++) {
@@ -161,19 +162,19 @@ struct GatherDx : Op {
                     const int64_t at = int64_t(p("index")(b));
                     if (at < 0 || at >= p["n"]) continue;
                     p("dx")(a, at, c) += p("dy")(a, b, c);
-                    size(a, at, c) += std::fabs(p("dy")(a, b, c));
-                    hits(a, at, c)++;
+                    abs_sum(a, at, c) += std::fabs(p("dy")(a, b, c));
+                    terms(a, at, c)++;
                 }
             }
         }
-        // one rounding each
-        for (size_t e = 0; e < size.v.size(); e++)
-            size.v[e] *= std::fmax(1, hits.v[e] / 16);
+        // Every 16 terms add a rounding error.
+        for (size_t e = 0; e < abs_sum.v.size(); e++)
+            abs_sum.v[e] *= std::fmax(1, terms.v[e] / 16);
     }
 };
 
-// y[o,m,i] = x[o,index[o,m,i],i]; with `some_negative`, those count from the end. Callers see to it
-// that all are within x.
+// y[o,m,i] = x[o,index[o,m,i],i]. With `some_negative` negative indices count from the end. The
+// caller checks that all are within x.
 struct GatherElements : Op {
     GatherElements() : Op("gather_elements_kernel", "x[o,n,i] index:i32[o,m,i] -> y[o,m,i]") {
         internal = copies_bits = true;
@@ -198,10 +199,10 @@ struct GatherElements : Op {
     Var i{"i"}, m{"m"}, o{"o"};
 
     void algorithm() override {
-        y(i, m, o) = x(i, place_of(index(i, m, o), size("n"), negative), o);
+        y(i, m, o) = x(i, element_index(index(i, m, o), size("n"), negative), o);
     }
     void schedule(const Cpu &) override {
-        one_by_one(store(), memory[0], var(0), var(1), var(2), negative == 0);
+        schedule_single_elements(store(), memory[0], var(0), var(1), var(2), negative == 0);
     }
     void reference(Problem &p) const override {
         for (int64_t a = 0; a < p["o"]; a++) {
@@ -215,8 +216,8 @@ struct GatherElements : Op {
     }
 };
 
-// dx[o,k,i] = the sum of dy[o,m,i] over the m whose place is k, in their order: the same bits with
-// any number of threads. x is there for its shape alone.
+// dx[o,k,i] is the sum of dy[o,m,i] over all m with index[o,m,i] = k, in the order of m, so the
+// bits don't depend on the number of threads. x is an input for its shape only.
 struct GatherElementsDx : Op {
     GatherElementsDx()
         : Op("gather_elements_kernel_dx", "x[o,n,i] index:i32[o,m,i] dy[o,m,i] -> dx[o,n,i]") {
@@ -246,12 +247,12 @@ struct GatherElementsDx : Op {
 
     void algorithm() override {
         r = RDom(0, size("m"));
-        const Expr place = place_of(index(i, r, o), size("n"), negative);
+        const Expr place = element_index(index(i, r, o), size("n"), negative);
         sum(i, k, o) = 0_r;
         sum(i, place, o) = sum(i, place, o) + dy(i, r, o);
         dx(i, k, o) = sum(i, k, o);
     }
-    // A task has whole rows, or some of their columns, to itself: nobody else adds to its sums.
+    // A task has whole rows or a range of columns to itself, so tasks never add to the same sums.
     void schedule_dx(const Cpu &cpu, bool rows) {
         Func last = store();
         Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), row("row"), task("task");
@@ -274,8 +275,8 @@ struct GatherElementsDx : Op {
         }
     }
     void reference(Problem &p) const override {
-        Array &size = p.abs_sum["dx"] = Array(p("dx").shape);
-        Array hits(p("dx").shape);
+        Array &abs_sum = p.abs_sum["dx"] = Array(p("dx").shape);
+        Array terms(p("dx").shape);
         p("dx") = Array(p("dx").shape);
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["m"]; b++) {
@@ -283,14 +284,14 @@ struct GatherElementsDx : Op {
                     const int64_t at = int64_t(p("index")(a, b, c));
                     if (at >= p["n"]) continue;
                     p("dx")(a, at, c) += p("dy")(a, b, c);
-                    size(a, at, c) += std::fabs(p("dy")(a, b, c));
-                    hits(a, at, c)++;
+                    abs_sum(a, at, c) += std::fabs(p("dy")(a, b, c));
+                    terms(a, at, c)++;
                 }
             }
         }
-        // one rounding each
-        for (size_t e = 0; e < size.v.size(); e++)
-            size.v[e] *= std::fmax(1, hits.v[e] / 16);
+        // Every 16 terms add a rounding error.
+        for (size_t e = 0; e < abs_sum.v.size(); e++)
+            abs_sum.v[e] *= std::fmax(1, terms.v[e] / 16);
     }
 };
 

@@ -1,4 +1,4 @@
-// one_hot: a new dimension of `depth`, placed at `axis` of the result.
+// one_hot: adds a dimension of `depth` elements at `axis` of the result.
 #include "dsl/op.h"
 
 namespace halyard {
@@ -6,8 +6,9 @@ namespace {
 
 struct OneHot : Op {
     OneHot() : Op("one_hot", "indices:i32[..n] on[] off[] -> y[..n,depth]") {
-        doc = "y = on where the place along axis is the index, else off; an index outside [0, "
-              "depth) turns nothing on";
+        doc =
+            "y = on where the position along axis is the index, else off; for an index outside [0, "
+            "depth) all are off";
         attrs.push_back({"depth", AttrKind::integer, "!", {}, {}});
         attr("axis", -1);
         axis = "depth";

@@ -1,5 +1,6 @@
-// Elements written to places given by a tensor, and read from them. One kernel, which meets the
-// updates in their order: the same bits with any number of threads.
+// Elements written to positions that a tensor gives. One kernel applies the updates in their order,
+// so the bits don't depend on the number of threads. The ops are composed of it
+// (primitives/composites/indexing.cpp).
 #include <cmath>
 
 #include "kernels/layout/composite.h"
@@ -9,19 +10,24 @@ namespace {
 
 using Halide::Expr;
 
+// How an update is combined with the element, in the order of the attribute's choices.
 constexpr const char *reductions[] = {"none", "add", "max", "min", "mul"};
+enum ReductionChoice : int { replace_element, add_update, take_max, take_min, multiply };
 
-// What an element becomes when an update meets it; NaN wins over all numbers.
-double met(int64_t reduction, double old, double update) {
-    if (reduction == 0) return update;
-    if (reduction == 1) return old + update;
-    if (reduction == 4) return old * update;
+// Returns the element after an update. NaN is beyond all numbers.
+double combined(int64_t reduction, double old, double update) {
+    switch (reduction) {
+    case replace_element: return update;
+    case add_update: return old + update;
+    case multiply: return old * update;
+    default: break;
+    }
     if (std::isnan(old) || std::isnan(update)) return NAN;
-    return reduction == 2 ? std::fmax(old, update) : std::fmin(old, update);
+    return reduction == take_max ? std::fmax(old, update) : std::fmin(old, update);
 }
 
-// y = x; then y[o,index[m],i] meets updates[o,m,i], for m = 0, 1, ...; an index outside of [0, n)
-// meets nothing.
+// y = x; then y[o,index[m],i] is combined with updates[o,m,i], for m = 0, 1, ... An update whose
+// index is outside [0, n) is ignored.
 struct Scatter : Op {
     Scatter() : Op("scatter_kernel", "x[o,n,i] index:i32[m] updates[o,m,i] -> y[o,n,i]") {
         internal = true;
@@ -59,12 +65,14 @@ struct Scatter : Op {
         r.where(at >= 0 && at < size("n"));
         result(i, k, o) = x(i, k, o);
         const Expr old = result(i, place, o);
-        result(i, place, o) = select(reduction == 0, update, reduction == 1, old + update,
-                                     reduction == 2, max(old, update), reduction == 3,
-                                     min(old, update), old * update);
+        result(i, place, o) = select(reduction == int(replace_element), update,
+                                     reduction == int(add_update), old + update,
+                                     reduction == int(take_max), max(old, update),
+                                     reduction == int(take_min), min(old, update), old * update);
         y(i, k, o) = result(i, k, o);
     }
-    // A task has some of i to itself: nobody else writes its elements.
+    // A task has a range of i to itself, so tasks never write the same elements. "columns" is for
+    // i = 1, where a task is one o.
     void schedule(const Cpu &cpu) override {
         Func last = store();
         Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
@@ -76,12 +84,12 @@ struct Scatter : Op {
         result.compute_at(last, task)
             .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
             .vectorize(lane);
-        Halide::Stage meets = result.update();
-        meets.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
+        Halide::Stage updating = result.update();
+        updating.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
             .reorder(lane, vec, r, o)
             .vectorize(lane);
-        for (int known : {0, 1})
-            meets.specialize(reduction == known);
+        for (int usual : {replace_element, add_update})
+            updating.specialize(reduction == usual);
     }
     void schedule_columns(const Cpu &cpu) {
         Func last = store();
@@ -96,34 +104,34 @@ struct Scatter : Op {
             .reorder(k, i, o)
             .split(k, vec, lane, cpu.lanes, Tail::GuardWithIf)
             .vectorize(lane);
-        for (int known : {0, 1})
-            result.update().specialize(reduction == known);
+        for (int usual : {replace_element, add_update})
+            result.update().specialize(reduction == usual);
         last.specialize(last.output_buffer().dim(1).stride() == 1 &&
                         memory[0].dim(1).stride() == 1);
     }
     void reference(Problem &p) const override {
         const int64_t mode = p["reduction"];
         p("y") = p("x");
-        Array &size = p.abs_sum["y"] = Array(p("y").shape);
-        Array hits(p("y").shape);
-        for (size_t e = 0; e < size.v.size(); e++)
-            size.v[e] = std::fabs(p("x").v[e]);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
+        Array terms(p("y").shape);
+        for (size_t e = 0; e < abs_sum.v.size(); e++)
+            abs_sum.v[e] = std::fabs(p("x").v[e]);
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["m"]; b++) {
                 for (int64_t c = 0; c < p["i"]; c++) {
                     const int64_t at = int64_t(p("index")(b));
                     if (at < 0 || at >= p["n"]) continue;
                     const double update = p("updates")(a, b, c);
-                    p("y")(a, at, c) = met(mode, p("y")(a, at, c), update);
-                    size(a, at, c) = mode == 1 ? size(a, at, c) + std::fabs(update)
-                                               : std::fabs(p("y")(a, at, c));
-                    hits(a, at, c)++;
+                    p("y")(a, at, c) = combined(mode, p("y")(a, at, c), update);
+                    abs_sum(a, at, c) = mode == add_update ? abs_sum(a, at, c) + std::fabs(update)
+                                                           : std::fabs(p("y")(a, at, c));
+                    terms(a, at, c)++;
                 }
             }
         }
-        // one rounding each
-        for (size_t e = 0; e < size.v.size(); e++)
-            size.v[e] *= std::fmax(1, hits.v[e] / 16);
+        // Every 16 terms add a rounding error.
+        for (size_t e = 0; e < abs_sum.v.size(); e++)
+            abs_sum.v[e] *= std::fmax(1, terms.v[e] / 16);
     }
 };
 
@@ -175,8 +183,8 @@ struct Scattering : Composite {
     static void meet(Problem &p, int64_t reduction, int64_t at, double update) {
         double &y = p("y").v[size_t(at)];
         double &size = p.abs_sum.at("y").v[size_t(at)];
-        y = met(reduction, y, update);
-        size = reduction == 1 ? size + std::fabs(update) : std::fabs(y);
+        y = combined(reduction, y, update);
+        size = reduction == add_update ? size + std::fabs(update) : std::fabs(y);
     }
     static void start(Problem &p, const Array &x) {
         p.tensors["y"] = p.abs_sum["y"] = x;
@@ -219,7 +227,7 @@ struct ScatterElements : Scattering {
             const Shape &x = p("x").shape;
             const int64_t at = place_along(int64_t(e), index.shape, x, wrapped(p["axis"], x.rank()),
                                            int64_t(index.v[e]));
-            meet(p, adds ? 1 : p["reduction"], at, p(updates).v[e]);
+            meet(p, adds ? int64_t(add_update) : p["reduction"], at, p(updates).v[e]);
         }
     }
 };
@@ -258,7 +266,7 @@ struct ScatterNd : Scattering {
         const Array &updates = p("updates");
         const int64_t inner = updates.shape[1] * updates.shape[2];
         for (int64_t e = 0; e < int64_t(updates.v.size()); e++) {
-            meet(p, 1, int64_t(p("indices")(e / inner, int64_t(0))) * inner + e % inner,
+            meet(p, add_update, int64_t(p("indices")(e / inner, int64_t(0))) * inner + e % inner,
                  updates.v[size_t(e)]);
         }
     }
@@ -329,7 +337,7 @@ struct UnsortedSegmentSum : Scattering {
     void reference(Problem &p) const override {
         start(p, Array({p["num_segments"]}));
         for (size_t e = 0; e < p("x").v.size(); e++)
-            meet(p, 1, int64_t(p("segment_ids").v[e]), p("x").v[e]);
+            meet(p, add_update, int64_t(p("segment_ids").v[e]), p("x").v[e]);
     }
 };
 
@@ -343,12 +351,12 @@ HALYARD_OPS {
     ops.add<ScatterElements>("scatter", "src", false);
     ops.add<ScatterElements>("scatter_add", "src", true);
     ops.add<ScatterNd>();
-    ops.add<TensorScatter>("tensor_scatter_update", "=", 0, 1.0);
-    ops.add<TensorScatter>("tensor_scatter_add", "+=", 1, 1.0);
-    ops.add<TensorScatter>("tensor_scatter_sub", "-=", 1, -1.0);
-    ops.add<TensorScatter>("tensor_scatter_max", "= the larger of it and", 2, 1.0);
-    ops.add<TensorScatter>("tensor_scatter_min", "= the smaller of it and", 3, 1.0);
-    ops.add<TensorScatter>("tensor_scatter_mul", "*=", 4, 1.0);
+    ops.add<TensorScatter>("tensor_scatter_update", "=", replace_element, 1.0);
+    ops.add<TensorScatter>("tensor_scatter_add", "+=", add_update, 1.0);
+    ops.add<TensorScatter>("tensor_scatter_sub", "-=", add_update, -1.0);
+    ops.add<TensorScatter>("tensor_scatter_max", "= the larger of it and", take_max, 1.0);
+    ops.add<TensorScatter>("tensor_scatter_min", "= the smaller of it and", take_min, 1.0);
+    ops.add<TensorScatter>("tensor_scatter_mul", "*=", multiply, 1.0);
     ops.add<IndexAdd>();
     ops.add<UnsortedSegmentSum>();
 }

@@ -1,6 +1,7 @@
-// Images of another size: nearest, bilinear, bicubic. Every output is a weighted sum of few inputs
-// per axis; where they stand and what they weigh are tables that primitives/composites/resize.cpp
-// makes in double, so one kernel serves all modes and all gradients.
+// Images of another size: nearest, bilinear, bicubic. Every output is a weighted sum of a few
+// inputs per axis. The indices of these inputs and their weights are tables, which
+// primitives/composites/resize.cpp computes in double. So one kernel serves all modes and
+// gradients.
 #include <cmath>
 
 #include "kernels/layout/composite.h"
@@ -14,7 +15,7 @@ using Halide::Expr;
 constexpr int task_elements = 16384;
 
 // y[n,i,j] = the sum over a, b of row_weight[a,i] column_weight[b,j] x[n,row[a,i],column[b,j]].
-// What has weight 0 isn't read: its infinities and NaN go nowhere.
+// Elements of weight 0 are ignored even if they are infinite or NaN.
 struct Resize : Op {
     Resize()
         : Op("resize_kernel", "x[n,h,w] row:i32[a,p] row_weight:f64[a,p] column:i32[b,q] "
@@ -37,7 +38,8 @@ struct Resize : Op {
     Func x = input("x"), row = input("row"), row_weight = input("row_weight"),
          column = input("column"), column_weight = input("column_weight");
     Func y = output("y");
-    Func of_row{"of_row"}, of_column{"of_column"}, rows{"rows"}, sum{"sum"};
+    Func row_factor{"of_row"}, column_factor{"of_column"};  // the weights, converted
+    Func rows{"rows"}, sum{"sum"};  // weighted sums of rows of x; of these along columns
     Var i{"i"}, j{"j"}, n{"n"}, t{"t"};
     RDom down, across;
 
@@ -45,25 +47,27 @@ struct Resize : Op {
         return select(weight == 0_r, 0_r, weight * value);
     }
     void algorithm() override { define(size("a"), size("b")); }
-    // `a` and `b` are the numbers of rows and columns that an element is a sum of.
+    // An element is a sum over `a` rows and `b` columns.
     void define(const Expr &a, const Expr &b) {
         down = RDom(0, a);
         across = RDom(0, b);
-        of_row(i, t) = row_weight(i, t);
-        of_column(j, t) = column_weight(j, t);
+        row_factor(i, t) = row_weight(i, t);
+        column_factor(j, t) = column_weight(j, t);
         rows(j, i, n) = 0_r;
-        rows(j, i, n) += weighted(of_row(i, down), x(j, clamp(row(i, down), 0, size("h") - 1), n));
+        rows(j, i, n) += weighted(row_factor(i, down),
+                                  x(j, clamp(row(i, down), 0, size("h") - 1), n));
         sum(j, i, n) = 0_r;
-        sum(j, i, n) += weighted(of_column(j, across),
+        sum(j, i, n) += weighted(column_factor(j, across),
                                  rows(clamp(column(j, across), 0, size("w") - 1), i, n));
         y(j, i, n) = sum(j, i, n);
     }
-    // A row of x in the output's place first, in L1; then its columns.
+    // Each row of y needs one weighted sum of rows of x, which is computed first and stays in L1.
+    // The sums along columns read it. "two" unrolls bilinear interpolation.
     void schedule(const Cpu &cpu) override {
         Func last = store();
         Var vec("vec"), lane("lane"), line("line"), task("task");
-        of_row.compute_root();
-        of_column.compute_root().vectorize(j, cpu.lanes, Tail::GuardWithIf);
+        row_factor.compute_root();
+        column_factor.compute_root().vectorize(j, cpu.lanes, Tail::GuardWithIf);
         last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
             .vectorize(lane)
             .fuse(var(1), var(2), line);
@@ -82,27 +86,33 @@ struct Resize : Op {
     }
     void reference(Problem &p) const override {
         p("y") = Array(p("y").shape);
-        Array &terms = p.abs_sum["y"] = Array(p("y").shape);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t k = 0; k < p["n"]; k++) {
             for (int64_t i = 0; i < p["p"]; i++) {
                 for (int64_t j = 0; j < p["q"]; j++) {
                     for (int64_t b = 0; b < p["b"]; b++) {
-                        if (p("column_weight")(b, j) == 0) continue;
-                        double column = 0, size = 0;
-                        for (int64_t a = 0; a < p["a"]; a++) {
-                            if (p("row_weight")(a, i) == 0) continue;
-                            const double term = p("row_weight")(a, i) *
-                                                p("x")(k, int64_t(p("row")(a, i)),
-                                                       int64_t(p("column")(b, j)));
-                            column += term;
-                            size += std::fabs(term);
-                        }
-                        p("y")(k, i, j) += p("column_weight")(b, j) * column;
-                        terms(k, i, j) += std::fabs(p("column_weight")(b, j)) * size;
+                        const double weight = p("column_weight")(b, j);
+                        if (weight == 0) continue;
+                        const auto [sum, abs] = column_sum(p, k, i, int64_t(p("column")(b, j)));
+                        p("y")(k, i, j) += weight * sum;
+                        abs_sum(k, i, j) += std::fabs(weight) * abs;
                     }
                 }
             }
         }
+    }
+    // Returns the weighted sum of the elements of column `column` for row i of y, and the sum of
+    // the terms' absolute values.
+    static std::pair<double, double> column_sum(Problem &p, int64_t k, int64_t i, int64_t column) {
+        double sum = 0, abs_sum = 0;
+        for (int64_t a = 0; a < p["a"]; a++) {
+            const double weight = p("row_weight")(a, i);
+            if (weight == 0) continue;
+            const double term = weight * p("x")(k, int64_t(p("row")(a, i)), column);
+            sum += term;
+            abs_sum += std::fabs(term);
+        }
+        return {sum, abs_sum};
     }
 };
 

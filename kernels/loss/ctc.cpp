@@ -1,10 +1,11 @@
-// Connectionist temporal classification and its gradient: Graves, Fernandez, Gomez, Schmidhuber:
+// Connectionist temporal classification and its gradient (Graves, Fernandez, Gomez, Schmidhuber:
 // "Connectionist temporal classification: labelling unsegmented sequence data with recurrent neural
-// networks", ICML 2006. In logarithms, so that no path underflows.
+// networks", ICML 2006). Probabilities are logarithms, so that no path underflows.
 //
-// A target of l labels stands as 2 l + 1 places, blanks at the even ones. alpha(place, t) is the
-// log probability of all paths that are at `place` at time t, beta that of the paths from there to
-// the end. Images of a batch are the lanes of vectors.
+// A target of l labels has 2 l + 1 states; the even ones are blanks. alpha(state, t) is the log
+// probability of all paths that are in `state` at time t, beta(state, t) that of the paths from
+// there to the end. The lanes of a vector are images of the batch, because an image's states and
+// times depend on each other.
 #include <cmath>
 
 #include "dsl/op.h"
@@ -48,20 +49,21 @@ struct Ctc : Op {
     RDom first, k;
 
     Expr steps() const { return clamp(input_lengths(n), 0, size("t")); }
-    // the last place
+    // Returns the last state.
     Expr end() const { return 2 * clamp(target_lengths(n), 0, size("s")); }
-    Expr label(const Expr &place) const {
-        const Expr target = clamp(targets(clamp(place / 2, 0, size("s") - 1), n), 0, size("c") - 1);
-        return select(place % 2 == 0, clamp(blank, 0, size("c") - 1), target);
+    Expr label(const Expr &state) const {
+        const Expr target = clamp(targets(clamp(state / 2, 0, size("s") - 1), n), 0, size("c") - 1);
+        return select(state % 2 == 0, clamp(blank, 0, size("c") - 1), target);
     }
-    // May a path go from place - 2 to place? Not over a label, and not from one to its like.
-    Expr skips(const Expr &place) const {
-        return place % 2 == 1 && label(place) != label(place - 2);
+    // Returns true if a path may go from state - 2 to state: it may skip a blank between two
+    // different labels, but no label.
+    Expr skips(const Expr &state) const {
+        return state % 2 == 1 && label(state) != label(state - 2);
     }
-    // Strict wherever -infinity may be an operand: otherwise Halide lets LLVM assume that there is
-    // none.
+    // Returns log(e^a + e^b + e^c). It is strict wherever an operand may be -infinity, because
+    // otherwise Halide lets LLVM assume that none is.
     static Expr log_sum_of(const Expr &a, const Expr &b, const Expr &c) {
-        // NaN wins
+        // Returns NaN if an operand is NaN.
         auto larger = [](const Expr &x, const Expr &y) {
             return select(y > x || math::is_nan(y), y, x);
         };
@@ -70,6 +72,7 @@ struct Ctc : Op {
         auto part = [&](const Expr &e) { return exp(strict_float(e - from)); };
         return strict_float(from + log(part(a) + part(b) + part(c)));
     }
+    // Defines alpha and the log probability of all paths that spell the target.
     void forward() {
         first = RDom(0, 2);
         k = RDom(0, 2 * size("s") + 1, 1, size("t") - 1);
@@ -86,7 +89,8 @@ struct Ctc : Op {
         total(n) = select(steps() > 0, log_sum_of(at_blank, at_label, math::lowest()), end() == 0,
                           0_r, math::lowest());
     }
-    // The last update runs over the places and times of `scan`.
+    // Schedules alpha or beta. The last update runs over the states and times of `scan`, for one
+    // vector of images after another.
     void schedule_scan(Func f, const RDom &scan, int v) {
         Var vec("vec");
         const int updates = f.num_update_definitions();
@@ -101,53 +105,72 @@ struct Ctc : Op {
         f.update(updates - 1).reorder(n, scan.x, scan.y, vec);
     }
 
-    // For references: of image i, alpha or, from the end, beta of all places and times.
-    struct Places {
-        int64_t places, steps;
+    // Alpha or beta of all states and times of an image, for references.
+    struct Lattice {
+        int64_t states, steps;
         std::vector<double> v;
-        double &operator()(int64_t place, int64_t step) { return v[size_t(step * places + place)]; }
-        double at(int64_t place, int64_t step) const {
-            return place < 0 || place >= places ? -INFINITY : v[size_t(step * places + place)];
+        double &operator()(int64_t state, int64_t step) { return v[size_t(step * states + state)]; }
+        double at(int64_t state, int64_t step) const {
+            return state < 0 || state >= states ? -INFINITY : v[size_t(step * states + state)];
         }
     };
-    static int64_t label_of(const Problem &p, int64_t i, int64_t place) {
-        return place % 2 == 0 ? p["blank"] : int64_t(p.tensors.at("targets")(i, place / 2));
+    static int64_t label_of(const Problem &p, int64_t i, int64_t state) {
+        return state % 2 == 0 ? p["blank"] : int64_t(p.tensors.at("targets")(i, state / 2));
     }
-    static Places empty(Problem &p, int64_t i) {
-        const auto places = 2 * int64_t(p("target_lengths")(i)) + 1;
+    static Lattice empty(Problem &p, int64_t i) {
+        const auto states = 2 * int64_t(p("target_lengths")(i)) + 1;
         const auto steps = int64_t(p("input_lengths")(i));
-        return {places, steps, std::vector<double>(size_t(places * steps), -INFINITY)};
+        return {states, steps, std::vector<double>(size_t(states * steps), -INFINITY)};
     }
-    static Places alpha_of(Problem &p, int64_t i) {
-        Places a = empty(p, i);
+    static Lattice alpha_of(Problem &p, int64_t i) {
+        Lattice a = empty(p, i);
         for (int64_t step = 0; step < a.steps; step++) {
-            for (int64_t place = 0; place < a.places; place++) {
-                const int64_t own = label_of(p, i, place);
-                const bool skip = place % 2 == 1 && place > 1 && own != label_of(p, i, place - 2);
+            for (int64_t state = 0; state < a.states; state++) {
+                const int64_t own = label_of(p, i, state);
+                const bool skip = state % 2 == 1 && state > 1 && own != label_of(p, i, state - 2);
                 const double before = step == 0
-                                          ? (place < 2 ? 0 : -INFINITY)
-                                          : log_sum(a.at(place, step - 1),
-                                                    a.at(place - 1, step - 1),
-                                                    skip ? a.at(place - 2, step - 1) : -INFINITY);
-                a(place, step) = before + p("log_probs")(step, i, own);
+                                          ? (state < 2 ? 0 : -INFINITY)
+                                          : log_sum(a.at(state, step - 1),
+                                                    a.at(state - 1, step - 1),
+                                                    skip ? a.at(state - 2, step - 1) : -INFINITY);
+                a(state, step) = before + p("log_probs")(step, i, own);
             }
         }
         return a;
     }
-    static double total_of(const Places &a) {
-        if (a.steps == 0) return a.places == 1 ? 0 : -INFINITY;
-        return log_sum(a.at(a.places - 1, a.steps - 1), a.at(a.places - 2, a.steps - 1), -INFINITY);
-    }
-    // Every step rounds a logarithm that may be as large as all before it together.
-    static double size_of(Problem &p, int64_t i) {
-        double size = 1;
-        for (int64_t step = 0; step < p["t"]; step++) {
-            double most = 0;
-            for (int64_t j = 0; j < p["c"]; j++)
-                most = std::fmax(most, std::fabs(p("log_probs")(step, i, j)));
-            size += most;
+    static Lattice beta_of(Problem &p, int64_t i) {
+        Lattice b = empty(p, i);
+        for (int64_t step = b.steps; step-- > 0;) {
+            const auto ahead = [&](int64_t to) {
+                return to < b.states
+                           ? b.at(to, step + 1) + p("log_probs")(step + 1, i, label_of(p, i, to))
+                           : -INFINITY;
+            };
+            for (int64_t state = b.states; state-- > 0;) {
+                const bool skip = state % 2 == 1 && state + 2 < b.states &&
+                                  label_of(p, i, state) != label_of(p, i, state + 2);
+                b(state, step) = step == b.steps - 1 ? (state >= b.states - 2 ? 0 : -INFINITY)
+                                                     : log_sum(ahead(state), ahead(state + 1),
+                                                               skip ? ahead(state + 2) : -INFINITY);
+            }
         }
-        return size * double(p["t"]);
+        return b;
+    }
+    static double total_of(const Lattice &a) {
+        if (a.steps == 0) return a.states == 1 ? 0 : -INFINITY;
+        return log_sum(a.at(a.states - 1, a.steps - 1), a.at(a.states - 2, a.steps - 1), -INFINITY);
+    }
+    // Returns a bound of the logarithms' sizes times the steps: every step rounds a logarithm that
+    // may be as large as the sum of those before it.
+    static double abs_sum_of(Problem &p, int64_t i) {
+        double abs_sum = 1;
+        for (int64_t step = 0; step < p["t"]; step++) {
+            double largest = 0;
+            for (int64_t j = 0; j < p["c"]; j++)
+                largest = std::fmax(largest, std::fabs(p("log_probs")(step, i, j)));
+            abs_sum += largest;
+        }
+        return abs_sum * double(p["t"]);
     }
 };
 
@@ -167,83 +190,76 @@ struct CtcLoss : Ctc {
         p.abs_sum["loss"] = p("loss");
         for (int64_t i = 0; i < p["n"]; i++) {
             p("loss")(i) = -total_of(alpha_of(p, i));
-            p.abs_sum["loss"](i) = size_of(p, i);
+            p.abs_sum["loss"](i) = abs_sum_of(p, i);
         }
     }
 };
 
-// dlog_probs = -dloss (probability to be at a place of this class at this time, given the target);
-// 0 where the loss is infinite. PyTorch's differs by e^log_probs, which is nothing behind a
-// log_softmax.
+// dlog_probs = -dloss times the probability of being in a state of this class at this time, given
+// the target. It is 0 if the loss is infinite. PyTorch's gradient differs by e^log_probs, which
+// contributes nothing to the gradient of a preceding log_softmax.
 struct CtcLossDx : Ctc {
     CtcLossDx() : Ctc("_dlog_probs", " dloss[n]", "dlog_probs[t,n,c]") {}
     Func dloss = input("dloss");
     Func dlog_probs = output("dlog_probs");
     Func beta{"beta"}, sum{"sum"};
-    RDom places, back;
+    RDom states, backward;
 
     void algorithm() override {
         forward();
-        places = RDom(0, 2 * size("s") + 1);
-        back = RDom(0, 2 * size("s") + 1, 0, size("t"));
-        const Expr time = size("t") - 1 - back.y;
-        const Expr at = 2 * size("s") - back.x;
+        states = RDom(0, 2 * size("s") + 1);
+        backward = RDom(0, 2 * size("s") + 1, 0, size("t"));
+        const Expr time = size("t") - 1 - backward.y;
+        const Expr at = 2 * size("s") - backward.x;
         const Expr later = min(time + 1, size("t") - 1);
         beta(n, l, t) = math::lowest();
         auto ahead = [&](const Expr &to) {
             return strict_float(beta(n, to, time + 1) + log_probs(label(to), n, later));
         };
-        const Expr goes_on = log_sum_of(ahead(at), ahead(at + 1),
-                                        select(skips(at + 2), ahead(at + 2), math::lowest()));
+        const Expr continued = log_sum_of(ahead(at), ahead(at + 1),
+                                          select(skips(at + 2), ahead(at + 2), math::lowest()));
         beta(n, at, time) = select(time == steps() - 1,
                                    select(at == end() || at == end() - 1, 0_r, math::lowest()),
-                                   time >= steps(), math::lowest(), goes_on);
+                                   time >= steps(), math::lowest(), continued);
         const Expr posterior = exp(
-            strict_float(alpha(n, places, t) + beta(n, places, t) - total(n)));
+            strict_float(alpha(n, states, t) + beta(n, states, t) - total(n)));
         sum(c, n, t) = 0_r;
-        sum(label(places), n, t) += select(
-            t < steps() && places <= end() && total(n) != math::lowest(), posterior, 0_r);
+        sum(label(states), n, t) += select(
+            t < steps() && states <= end() && total(n) != math::lowest(), posterior, 0_r);
         dlog_probs(c, n, t) = math::negative(sum(c, n, t) * dloss(n));
     }
     void schedule(const Cpu &cpu) override {
         schedule_scan(alpha, k, cpu.lanes);
-        schedule_scan(beta, back, cpu.lanes);
+        schedule_scan(beta, backward, cpu.lanes);
         total.compute_root();
         sum.compute_root().parallel(t).update().parallel(t);
         dlog_probs.parallel(t);
     }
     void reference(Problem &p) const override {
-        Array &size = p.abs_sum["dlog_probs"] = p("dlog_probs");
+        Array &abs_sum = p.abs_sum["dlog_probs"] = p("dlog_probs");
         std::fill(p("dlog_probs").v.begin(), p("dlog_probs").v.end(), 0.0);
         for (int64_t i = 0; i < p["n"]; i++) {
-            const Places a = alpha_of(p, i);
-            const double all = total_of(a);
-            const double steps = size_of(p, i);
+            subtract_posteriors(p, i);
+            const double size = abs_sum_of(p, i);
             for (int64_t step = 0; step < p["t"]; step++) {
-                for (int64_t j = 0; j < p["c"]; j++)
-                    size(step, i, j) = std::fabs(p("dloss")(i)) * steps;
-            }
-            Places b = empty(p, i);
-            for (int64_t step = std::isinf(all) && all < 0 ? 0 : a.steps; step-- > 0;) {
-                for (int64_t place = a.places; place-- > 0;) {
-                    auto ahead = [&](int64_t to) {
-                        return to < a.places ? b.at(to, step + 1) +
-                                                   p("log_probs")(step + 1, i, label_of(p, i, to))
-                                             : -INFINITY;
-                    };
-                    const bool skip = place % 2 == 1 && place + 2 < a.places &&
-                                      label_of(p, i, place) != label_of(p, i, place + 2);
-                    b(place, step) = step == a.steps - 1
-                                         ? (place >= a.places - 2 ? 0 : -INFINITY)
-                                         : log_sum(ahead(place), ahead(place + 1),
-                                                   skip ? ahead(place + 2) : -INFINITY);
-                    p("dlog_probs")(step, i, label_of(p, i, place)) -= std::exp(
-                        a.at(place, step) + b.at(place, step) - all);
+                for (int64_t j = 0; j < p["c"]; j++) {
+                    p("dlog_probs")(step, i, j) *= p("dloss")(i);
+                    abs_sum(step, i, j) = std::fabs(p("dloss")(i)) * size;
                 }
             }
-            for (int64_t step = 0; step < p["t"]; step++) {
-                for (int64_t j = 0; j < p["c"]; j++)
-                    p("dlog_probs")(step, i, j) *= p("dloss")(i);
+        }
+    }
+    // Subtracts from dlog_probs of image i the probability of every state at every time, given the
+    // target. There is none if no path spells the target.
+    static void subtract_posteriors(Problem &p, int64_t i) {
+        const Lattice from_start = alpha_of(p, i);
+        const double log_total = total_of(from_start);
+        if (std::isinf(log_total) && log_total < 0) return;
+        const Lattice to_end = beta_of(p, i);
+        for (int64_t step = from_start.steps; step-- > 0;) {
+            for (int64_t state = from_start.states; state-- > 0;) {
+                p("dlog_probs")(step, i, label_of(p, i, state)) -= std::exp(
+                    from_start.at(state, step) + to_end.at(state, step) - log_total);
             }
         }
     }

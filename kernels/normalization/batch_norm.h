@@ -1,10 +1,12 @@
-// What batch_norm, group_norm and instance_norm are made of (primitives/composites/norm.cpp): each
-// of c channels brought to mean 0 and variance 1. Two layouts, as two ops: planes[n,c,s] of s
-// pixels (batch_norm_planes.cpp), and channels last, [r,c] (batch_norm.cpp).
+// The base of the kernels of batch_norm, group_norm and instance_norm, which are composed in
+// primitives/composites/norm.cpp. Each of c channels is brought to mean 0 and variance 1. There is
+// an op for each of two layouts: planes[n,c,s] of s pixels (batch_norm_nchw.cpp), and channels
+// last, [r,c] (batch_norm_nhwc.cpp).
 //
-// Sums of squares are those of deviations from a mean, so a mean much larger than they are costs no
-// digits, and what the mean's own rounding lost, the mean of x - mean, is kept beside it as `rest`.
-// x - mean must not be taken apart, so it is strict.
+// The squares that are summed are those of deviations from the mean, so a mean much larger than the
+// deviations costs no digits. The mean's own rounding error, which is the mean of x - mean, is an
+// output too: `rest`, in the code the compensation. The compiler must not rewrite x - mean, so that
+// expression is strict.
 #pragma once
 #include <cmath>
 
@@ -14,11 +16,12 @@ namespace halyard {
 
 struct BatchNorm : Op {
     const bool planes;
-    // `@` in the signature stands for the extents of a full tensor.
+    // `@` in the signature is replaced by the extents of a full tensor.
     BatchNorm(bool in_planes, const std::string &op, const std::string &signature)
         : Op(op, with_extents(signature, in_planes ? "[n,c,s]" : "[r,c]")), planes(in_planes) {
         internal = true;
-        // a mean of 1e4 standard deviations: a sum of squares less their mean's has no digit left
+        // One sample has a mean of 1e4 standard deviations: the difference of the mean of squares
+        // and the square of the mean would have no correct digit.
         let("x_least", "c==2?10000:-2");
         conditions = {planes ? "n*s>0" : "r>0"};
         dtypes = {"f32,f32", "f16,f32", "bf16,f32", "f64,f64"};
@@ -46,7 +49,7 @@ struct BatchNorm : Op {
         return planes ? std::vector<Var>{s, c, n} : std::vector<Var>{c, n};
     }
 
-    // For references: visit(place) for every element of a channel.
+    // For references: calls visit(index) for every element of a channel.
     template<class F> void each(const Problem &p, int64_t channel, F visit) const {
         if (planes) {
             for (int64_t i = 0; i < p["n"]; i++) {
@@ -60,8 +63,8 @@ struct BatchNorm : Op {
     }
 };
 
-// y = (x - mean) / sqrt(variance + epsilon) gamma + beta. The mean is mean + rest, the variance the
-// biased one.
+// y = (x - mean) / sqrt(variance + epsilon) gamma + beta, where mean is the sum of the outputs mean
+// and rest, and variance the biased one.
 struct BatchNormForward : BatchNorm {
     explicit BatchNormForward(bool in_planes)
         : BatchNormForward(in_planes, in_planes ? "batch_norm_planes" : "batch_norm_channels",
@@ -72,49 +75,52 @@ struct BatchNormForward : BatchNorm {
     }
     Func x = input("x"), gamma = input("gamma"), beta = input("beta");
     Func y = output("y");
-    Func mean = output("mean"), rest = output("rest"), variance = output("variance");
+    Func mean = output("mean"), compensation = output("rest"), variance = output("variance");
 
-    // What follows, of an element of (y, its place).
-    virtual double followed(Problem &, double value, size_t) const { return value; }
+    // For references: returns y of the element at `index`, given the value of the norm.
+    virtual double epilogue(Problem &, double value, size_t /*index*/) const { return value; }
     void reference(Problem &p) const override {
         for (auto &t : sig.outputs)
             p.abs_sum[t.name] = p(t.name);
         for (int64_t i = 0; i < p["c"]; i++) {
-            long double sum = 0, squares = 0;  // a double's own error would show beside f64's
-            double count = 0, size = 0, most = 0;
+            // A double's rounding error would be as large as the f64 kernel's.
+            long double sum = 0, squares = 0;
+            double count = 0, abs_sum = 0, max_deviation = 0;
             each(p, i, [&](size_t at) {
                 count++;
                 sum += p("x").v[at];
-                size += std::fabs(p("x").v[at]);
+                abs_sum += std::fabs(p("x").v[at]);
             });
-            const long double middle = sum / count;
+            const long double exact_mean = sum / count;
             each(p, i, [&](size_t at) {
-                const long double d = p("x").v[at] - middle;
+                const long double d = p("x").v[at] - exact_mean;
                 squares += d * d;
-                most = std::fmax(most, std::fabs(double(d)));
+                max_deviation = std::fmax(max_deviation, std::fabs(double(d)));
             });
-            // where f32 overflows
-            const double lost = size < 1e38 && squares < 1e37 ? 0 : INFINITY;
-            const double spread = double(squares) / count;
-            const double scale = 1 / std::sqrt(spread + p.real("epsilon"));
+            // Infinite if f32 overflows.
+            const double overflow = abs_sum < 1e38 && squares < 1e37 ? 0 : INFINITY;
+            const double exact_variance = double(squares) / count;
+            const double scale = 1 / std::sqrt(exact_variance + p.real("epsilon"));
             const double gain = p("gamma")(i);
             const double offset = p("beta")(i);
             each(p, i, [&](size_t at) {
-                p("y").v[at] = followed(p, double(p("x").v[at] - middle) * scale * gain + offset,
-                                        at);
-                p.abs_sum["y"].v[at] = std::fabs(most * scale * gain) + std::fabs(offset) + lost;
+                const double value = double(p("x").v[at] - exact_mean) * scale * gain + offset;
+                p("y").v[at] = epilogue(p, value, at);
+                p.abs_sum["y"].v[at] = std::fabs(max_deviation * scale * gain) + std::fabs(offset) +
+                                       overflow;
             });
-            p("mean")(i) = double(middle);
-            p("rest")(i) = double(middle - middle);
-            p("variance")(i) = spread;
-            p.abs_sum["mean"](i) = p.abs_sum["rest"](i) = size / count + lost;
-            p.abs_sum["variance"](i) = spread + lost;
+            p("mean")(i) = double(exact_mean);
+            p("rest")(i) = double(exact_mean - exact_mean);
+            p("variance")(i) = exact_variance;
+            p.abs_sum["mean"](i) = p.abs_sum["rest"](i) = abs_sum / count + overflow;
+            p.abs_sum["variance"](i) = exact_variance + overflow;
         }
     }
 };
 
-// dx = gamma / sqrt(variance + epsilon) (dy - mean dy - normal mean(dy normal)), dgamma = sum dy
-// normal, dbeta = sum dy, where normal is x - mean - rest over the root.
+// With normalized = (x - mean - rest) / sqrt(variance + epsilon):
+// dx = gamma / sqrt(variance + epsilon) (dy - mean(dy) - normalized mean(dy normalized)),
+// dgamma = sum of dy normalized, dbeta = sum of dy.
 struct BatchNormDx : BatchNorm {
     explicit BatchNormDx(bool in_planes)
         : BatchNormDx(
@@ -126,45 +132,49 @@ struct BatchNormDx : BatchNorm {
         contract = {Contract::products, 16};
         let("variance_least", "1");
     }
-    Func x = input("x"), gamma = input("gamma"), mean = input("mean"), rest = input("rest"),
+    Func x = input("x"), gamma = input("gamma"), mean = input("mean"), compensation = input("rest"),
          variance = input("variance");
 
-    // The gradient that reaches the norm's own result, at a place.
-    virtual double before(Problem &p, size_t at) const { return p("dy").v[at]; }
+    // For references: returns the gradient with respect to the norm's own result at `at`, which is
+    // dy passed back through the epilogue.
+    virtual double epilogue_gradient(Problem &p, size_t at) const { return p("dy").v[at]; }
     void reference(Problem &p) const override {
         for (auto &t : sig.outputs)
             p.abs_sum[t.name] = p(t.name);
         for (int64_t i = 0; i < p["c"]; i++) {
-            const double middle = p("mean")(i);
-            const double left = p("rest")(i);
+            const double given_mean = p("mean")(i);
+            const double given_rest = p("rest")(i);
             const double scale = 1 / std::sqrt(p("variance")(i) + p.real("epsilon"));
             const double gain = p("gamma")(i);
-            double count = 0, sum = 0, dot = 0, sum_size = 0, dot_size = 0;
-            auto normal = [&](size_t at) { return (p("x").v[at] - middle - left) * scale; };
-            auto size_of = [&](size_t at) {
-                return (std::fabs(p("x").v[at] - middle) + std::fabs(left)) * scale;
+            double count = 0, sum = 0, dot = 0, abs_sum = 0, abs_dot = 0;
+            auto normalized = [&](size_t at) {
+                return (p("x").v[at] - given_mean - given_rest) * scale;
+            };
+            auto abs_normalized = [&](size_t at) {
+                return (std::fabs(p("x").v[at] - given_mean) + std::fabs(given_rest)) * scale;
             };
             each(p, i, [&](size_t at) {
-                const double d = before(p, at);
+                const double d = epilogue_gradient(p, at);
                 count++;
                 sum += d;
-                sum_size += std::fabs(d);
-                dot += d * normal(at);
-                dot_size += std::fabs(d) * size_of(at);
+                abs_sum += std::fabs(d);
+                dot += d * normalized(at);
+                abs_dot += std::fabs(d) * abs_normalized(at);
             });
-            // where f32 overflows
-            const double lost = sum_size < 1e38 && dot_size < 1e38 ? 0 : INFINITY;
+            // Infinite if f32 overflows.
+            const double overflow = abs_sum < 1e38 && abs_dot < 1e38 ? 0 : INFINITY;
             each(p, i, [&](size_t at) {
-                const double d = before(p, at);
-                p("dx").v[at] = gain * scale * (d - sum / count - normal(at) * dot / count);
-                p.abs_sum["dx"].v[at] = std::fabs(gain * scale) * (std::fabs(d) + sum_size / count +
-                                                                   size_of(at) * dot_size / count) +
-                                        lost;
+                const double d = epilogue_gradient(p, at);
+                p("dx").v[at] = gain * scale * (d - sum / count - normalized(at) * dot / count);
+                p.abs_sum["dx"].v[at] = std::fabs(gain * scale) *
+                                            (std::fabs(d) + abs_sum / count +
+                                             abs_normalized(at) * abs_dot / count) +
+                                        overflow;
             });
             p("dgamma")(i) = dot;
             p("dbeta")(i) = sum;
-            p.abs_sum["dgamma"](i) = dot_size + lost;
-            p.abs_sum["dbeta"](i) = sum_size + lost;
+            p.abs_sum["dgamma"](i) = abs_dot + overflow;
+            p.abs_sum["dbeta"](i) = abs_sum + overflow;
         }
     }
 };

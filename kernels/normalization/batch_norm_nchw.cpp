@@ -1,8 +1,8 @@
-// batch_norm's kernels for planes[n,c,s]: alone, and with what follows it in residual networks,
-// relu or a shortcut and relu.
+// batch_norm's kernels for planes[n,c,s], without an epilogue and with those of residual networks:
+// relu, or the addition of a shortcut and relu.
 //
-// A task is a channel, which is summed, summed again as deviations from its mean, and computed,
-// while it is in cache.
+// A task is a channel. It reads the channel three times, while it is in the cache: to sum it, to
+// sum its deviations from the mean, and to compute the output.
 #include "kernels/normalization/batch_norm.h"
 #include "kernels/rowwise/rows.h"
 
@@ -18,21 +18,21 @@ using Halide::Tuple;
 using Halide::Var;
 using Tail = Halide::TailStrategy;
 
-constexpr int chains = 4, run_of_planes = 32;
+constexpr int accumulators = Rows::accumulators, planes_per_run = 32;
 
-enum class After { nothing, relu, add_relu };
-std::string named(const char *what, After a) {
-    return std::string(what) + (a == After::relu       ? "_relu"
-                                : a == After::add_relu ? "_add_relu"
-                                                       : "");
+enum class Epilogue { none, relu, add_relu };
+std::string name_with(const char *op, Epilogue a) {
+    return std::string(op) + (a == Epilogue::relu       ? "_relu"
+                              : a == Epilogue::add_relu ? "_add_relu"
+                                                        : "");
 }
 
-// f's update over k, all of a channel's elements: vectors of partial results for a plane, of these
-// for runs of planes (one after another, 357 lost a digit) and for the channel, which are folded by
-// halves at last.
+// Sums f's update over k, the elements of a channel, in vectors of partial results: for each plane,
+// for runs of planes, for the channel. These are folded by halves at last. Without the runs the sum
+// over hundreds of planes, one after another, would lose a digit.
 void sum_in_lanes(Func f, const RDom &k, const Func &y, const Var &at, int lanes) {
     const Tail guard = Tail::GuardWithIf;
-    const int all = chains * lanes;
+    const int all = accumulators * lanes;
     Var u("u"), b("b"), g("g");
     Var c = f.args()[0];
     RVar ko, ki, no, ni, half;
@@ -46,7 +46,7 @@ void sum_in_lanes(Func f, const RDom &k, const Func &y, const Var &at, int lanes
             .vectorize(u, lanes)
             .unroll(u);
     };
-    f.update().split(k.x, ko, ki, all, guard).split(k.y, no, ni, run_of_planes, guard);
+    f.update().split(k.x, ko, ki, all, guard).split(k.y, no, ni, planes_per_run, guard);
     Func plane = f.update().rfactor({{ki, u}, {ni, b}, {no, g}});
     Func run = f.update().rfactor({{ki, u}, {no, g}});
     Func channel = f.update().rfactor(ki, u);
@@ -67,9 +67,10 @@ void sum_in_lanes(Func f, const RDom &k, const Func &y, const Var &at, int lanes
     f.update().unroll(ki);
 }
 
-// `outputs` share y's loop over channels.
-void by_channels(const Cpu &cpu, Func y, const RDom &k, const std::vector<Func> &of_channels,
-                 const std::vector<Func> &outputs) {
+// Schedules y and the other `outputs` in one parallel loop over channels, and the Funcs of a
+// channel in that loop.
+void schedule_by_channels(const Cpu &cpu, Func y, const RDom &k,
+                          const std::vector<Func> &of_channels, const std::vector<Func> &outputs) {
     const Var s = y.args()[0];
     const Var c = y.args()[1];
     const Var n = y.args()[2];
@@ -81,131 +82,134 @@ void by_channels(const Cpu &cpu, Func y, const RDom &k, const std::vector<Func> 
     };
     loops(y.compute_root());
     y.parallel(c);
-    Func before = y;
+    Func previous = y;
     for (Func f : outputs) {
         const bool full = f.dimensions() == 3;
         if (full) loops(f);
-        f.compute_root().parallel(c).compute_with(before, full ? vec : c);
-        before = f;
+        f.compute_root().parallel(c).compute_with(previous, full ? vec : c);
+        previous = f;
     }
     for (Func f : of_channels) {
-        // the loops that share y's would be asked for a range of channels
+        // Without the bound, the fused loops would require a range of channels.
         f.compute_at(y, c).bound_extent(f.args()[0], 1);
         if (f.has_update_definition()) sum_in_lanes(f, k, y, c, cpu.lanes);
     }
 }
 
 struct PlanesForward : BatchNormForward {
-    const After after;
-    explicit PlanesForward(After a)
-        : BatchNormForward(true, named("batch_norm", a) + "_planes",
+    const Epilogue after;
+    explicit PlanesForward(Epilogue a)
+        : BatchNormForward(true, name_with("batch_norm", a) + "_planes",
                            std::string("x@ gamma:U[c] beta:U[c]") +
-                               (a == After::add_relu ? " z@" : "") +
+                               (a == Epilogue::add_relu ? " z@" : "") +
                                " -> y@ mean:U[c] rest:U[c] variance:U[c]"),
           after(a) {
-        if (after != After::nothing) dtypes = {"f32,f32"};
+        if (after != Epilogue::none) dtypes = {"f32,f32"};
     }
-    Func z = after == After::add_relu ? input("z") : Func();
-    Func total{"total"}, middle{"middle"}, sums{"sums"}, left{"left"}, nearest{"nearest"},
-        spread{"spread"}, slope{"slope"}, offset{"offset"};
+    Func z = after == Epilogue::add_relu ? input("z") : Func();
+    Func total{"total"}, rounded_mean{"middle"}, sums{"sums"}, residual{"left"},
+        nearest_mean{"nearest"}, channel_variance{"spread"}, scale{"slope"}, offset{"offset"};
     RDom k;
 
     void algorithm() override {
         k = RDom(0, size("s"), 0, size("n"));
         total(c) += x(k.x, c, k.y);
-        middle(c) = total(c) / count();
-        const Expr d = strict_float(x(k.x, c, k.y) - middle(c));
+        rounded_mean(c) = total(c) / count();
+        const Expr d = strict_float(x(k.x, c, k.y) - rounded_mean(c));
         sums(c) = Tuple(0_r, 0_r);
         sums(c) = Tuple(sums(c)[0] + d, sums(c)[1] + d * d);
-        left(c) = sums(c)[0] / count();
-        spread(c) = max(sums(c)[1] / count() - left(c) * left(c), 0_r);
-        slope(c) = gamma(c) / sqrt(spread(c) + eps);
-        offset(c) = beta(c) - left(c) * slope(c);
-        Expr value = strict_float(x(s, c, n) - middle(c)) * slope(c) + offset(c);
-        if (after == After::add_relu) value += z(s, c, n);
-        // NaN stays
-        y(s, c, n) = after == After::nothing ? value : select(value < 0_r, 0_r, value);
-        nearest(c) = middle(c) + left(c);
-        mean(c) = nearest(c);
-        rest(c) = strict_float(middle(c) - nearest(c)) + left(c);
-        variance(c) = spread(c);
+        residual(c) = sums(c)[0] / count();
+        channel_variance(c) = max(sums(c)[1] / count() - residual(c) * residual(c), 0_r);
+        scale(c) = gamma(c) / sqrt(channel_variance(c) + eps);
+        offset(c) = beta(c) - residual(c) * scale(c);
+        Expr value = strict_float(x(s, c, n) - rounded_mean(c)) * scale(c) + offset(c);
+        if (after == Epilogue::add_relu) value += z(s, c, n);
+        // max would lose a NaN.
+        y(s, c, n) = after == Epilogue::none ? value : select(value < 0_r, 0_r, value);
+        nearest_mean(c) = rounded_mean(c) + residual(c);
+        mean(c) = nearest_mean(c);
+        compensation(c) = strict_float(rounded_mean(c) - nearest_mean(c)) + residual(c);
+        variance(c) = channel_variance(c);
     }
     void schedule(const Cpu &cpu) override {
-        by_channels(cpu, y, k, {total, middle, sums, left, nearest, spread, slope, offset},
-                    {mean, rest, variance});
+        schedule_by_channels(
+            cpu, y, k,
+            {total, rounded_mean, sums, residual, nearest_mean, channel_variance, scale, offset},
+            {mean, compensation, variance});
     }
-    double followed(Problem &p, double value, size_t at) const override {
-        if (after == After::add_relu) value += p("z").v[at];
-        return after != After::nothing && value < 0 ? 0 : value;
+    double epilogue(Problem &p, double value, size_t at) const override {
+        if (after == Epilogue::add_relu) value += p("z").v[at];
+        return after != Epilogue::none && value < 0 ? 0 : value;
     }
     void reference(Problem &p) const override {
         BatchNormForward::reference(p);
-        for (size_t i = 0; after == After::add_relu && i < p("z").v.size(); i++)
+        for (size_t i = 0; after == Epilogue::add_relu && i < p("z").v.size(); i++)
             p.abs_sum["y"].v[i] += std::fabs(p("z").v[i]);
     }
 };
 
 struct PlanesDx : BatchNormDx {
-    const After after;
-    explicit PlanesDx(After a)
-        : BatchNormDx(true, named("batch_norm", a) + "_planes_dx",
+    const Epilogue after;
+    explicit PlanesDx(Epilogue a)
+        : BatchNormDx(true, name_with("batch_norm", a) + "_planes_dx",
                       std::string("x@ gamma:U[c] mean:U[c] rest:U[c] variance:U[c]") +
-                          (a == After::nothing ? "" : " y@") + " dy@ -> dx@ " +
-                          (a == After::add_relu ? "dz@ " : "") + "dgamma:U[c] dbeta:U[c]"),
+                          (a == Epilogue::none ? "" : " y@") + " dy@ -> dx@ " +
+                          (a == Epilogue::add_relu ? "dz@ " : "") + "dgamma:U[c] dbeta:U[c]"),
           after(a) {
-        if (after != After::nothing) dtypes = {"f32,f32"};
+        if (after != Epilogue::none) dtypes = {"f32,f32"};
     }
-    Func y = after == After::nothing ? Func() : input("y");
+    Func y = after == Epilogue::none ? Func() : input("y");
     Func dy = input("dy");
     Func dx = output("dx");
-    Func dz = after == After::add_relu ? output("dz") : Func();
+    Func dz = after == Epilogue::add_relu ? output("dz") : Func();
     Func dgamma = output("dgamma"), dbeta = output("dbeta");
-    Func sums{"sums"}, scale{"scale"}, shift{"shift"}, slope{"slope"}, steep{"steep"},
-        level{"level"};
+    Func sums{"sums"}, scale{"scale"}, gain{"shift"}, dgamma_sum{"slope"}, projection{"steep"},
+        mean_dy{"level"};
     RDom k;
 
-    Expr given(const Expr &at, const Expr &in) const {
-        return after == After::nothing ? dy(at, c, in)
+    // The gradient with respect to the norm's own result, at pixel `at` of image `in`.
+    Expr norm_dy(const Expr &at, const Expr &in) const {
+        return after == Epilogue::none ? dy(at, c, in)
                                        : select(y(at, c, in) > 0_r, dy(at, c, in), 0_r);
     }
-    Expr off(const Expr &at, const Expr &in) const {
-        return strict_float(x(at, c, in) - mean(c)) - rest(c);
+    Expr deviation(const Expr &at, const Expr &in) const {
+        return strict_float(x(at, c, in) - mean(c)) - compensation(c);
     }
     void algorithm() override {
         k = RDom(0, size("s"), 0, size("n"));
-        const Expr d = given(k.x, k.y);
+        const Expr d = norm_dy(k.x, k.y);
         sums(c) = Tuple(0_r, 0_r);
-        sums(c) = Tuple(sums(c)[0] + d, sums(c)[1] + d * off(k.x, k.y));
+        sums(c) = Tuple(sums(c)[0] + d, sums(c)[1] + d * deviation(k.x, k.y));
         scale(c) = 1_r / sqrt(variance(c) + eps);
-        slope(c) = sums(c)[1] * scale(c);  // dgamma
-        shift(c) = gamma(c) * scale(c);
-        steep(c) = slope(c) / count() * scale(c);
-        level(c) = sums(c)[0] / count();
-        dx(s, c, n) = shift(c) * ((given(s, n) - level(c)) - off(s, n) * steep(c));
-        if (after == After::add_relu) dz(s, c, n) = given(s, n);
-        dgamma(c) = slope(c);
+        dgamma_sum(c) = sums(c)[1] * scale(c);
+        gain(c) = gamma(c) * scale(c);
+        projection(c) = dgamma_sum(c) / count() * scale(c);
+        mean_dy(c) = sums(c)[0] / count();
+        dx(s, c, n) = gain(c) * ((norm_dy(s, n) - mean_dy(c)) - deviation(s, n) * projection(c));
+        if (after == Epilogue::add_relu) dz(s, c, n) = norm_dy(s, n);
+        dgamma(c) = dgamma_sum(c);
         dbeta(c) = sums(c)[0];
     }
     void schedule(const Cpu &cpu) override {
         const std::vector<Func> sums_alone = {dgamma, dbeta};
         const std::vector<Func> with_dz = {dz, dgamma, dbeta};
-        by_channels(cpu, dx, k, {sums, scale, slope, shift, steep, level},
-                    after == After::add_relu ? with_dz : sums_alone);
+        schedule_by_channels(cpu, dx, k, {sums, scale, dgamma_sum, gain, projection, mean_dy},
+                             after == Epilogue::add_relu ? with_dz : sums_alone);
     }
-    double before(Problem &p, size_t at) const override {
-        return after == After::nothing || p("y").v[at] > 0 ? p("dy").v[at] : 0;
+    double epilogue_gradient(Problem &p, size_t at) const override {
+        return after == Epilogue::none || p("y").v[at] > 0 ? p("dy").v[at] : 0;
     }
     void reference(Problem &p) const override {
         BatchNormDx::reference(p);
-        for (size_t i = 0; after == After::add_relu && i < p("dy").v.size(); i++)
-            p("dz").v[i] = before(p, i);
+        for (size_t i = 0; after == Epilogue::add_relu && i < p("dy").v.size(); i++)
+            p("dz").v[i] = epilogue_gradient(p, i);
     }
 };
 
 }  // namespace
 
 HALYARD_OPS {
-    for (const After after : {After::nothing, After::relu, After::add_relu}) {
+    for (const Epilogue after : {Epilogue::none, Epilogue::relu, Epilogue::add_relu}) {
         ops.add<PlanesForward>(after);
         ops.add<PlanesDx>(after);
     }

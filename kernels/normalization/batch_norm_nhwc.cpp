@@ -1,8 +1,8 @@
-// batch_norm's kernels where channels are last, [r,c].
+// batch_norm's kernels for tensors whose channels are last, [r,c].
 //
-// Statistics are those of blocks of `block_rows` rows, which are read twice while they are in
-// cache, joined as Chan, Golub and LeVeque do
-// ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+// The statistics of blocks of `block_rows` rows are computed first, each block read twice while it
+// is in the cache. They are combined by the formulas of Chan, Golub and LeVeque ("Updating formulae
+// and a pairwise algorithm for computing sample variances", 1979).
 #include "kernels/normalization/batch_norm.h"
 
 namespace halyard {
@@ -19,7 +19,7 @@ using Tail = Halide::TailStrategy;
 
 constexpr int block_rows = 64, block_run = 32, task_elements = 16384;
 
-// A block's elements and the blocks of an op with channels last.
+// The division of the rows into blocks. k runs over the rows of block b, `all` over the blocks.
 struct Blocks {
     Var b{"b"}, g{"g"};
     RDom k, all;
@@ -34,12 +34,13 @@ struct Blocks {
     Expr count_of(const Expr &block) const {
         return math::real(min(rows - block * block_rows, block_rows));
     }
-    // element k of block b
+    // Returns element k of block b.
     Expr in_block(const Func &x, const Var &c) const {
         return x(c, Halide::unsafe_promise_clamped(b * block_rows + k, 0, rows - 1));
     }
 
-    // Blocks are summed at first, then lines of pixels computed. Vectors run along c.
+    // Schedules the sums of blocks, then the sums of channels, then y by rows. The vectors run
+    // along c.
     void schedule(const Cpu &cpu, Func y, const Expr &channels, const std::vector<Func> &of_blocks,
                   const std::vector<Func> &of_channels, const std::vector<Func> &outputs) const {
         const int v = cpu.lanes;
@@ -57,7 +58,9 @@ struct Blocks {
         for (Func f : of_channels) {
             f.compute_root().vectorize(c, v, guard);
             if (!f.has_update_definition()) continue;
-            RVar runs, run;  // of blocks: one after another, 1568 lost a digit
+            // Runs of blocks: a sum over more than a thousand blocks, one after another, would lose
+            // a digit.
+            RVar runs, run;
             Func part = f.update().split(all, runs, run, block_run, guard).rfactor(runs, g);
             part.compute_root()
                 .vectorize(c, v, guard)
@@ -81,8 +84,8 @@ struct ChannelsForward : BatchNormForward {
     ChannelsForward() : BatchNormForward(false) {}
     Func block_sum{"block_sum"}, block_mean{"block_mean"}, block_sums{"block_sums"},
         of_block{"of_block"};
-    Func total{"total"}, middle{"middle"}, sums{"sums"}, left{"left"}, nearest{"nearest"},
-        spread{"spread"}, scale{"scale"}, shift{"shift"};
+    Func total{"total"}, rounded_mean{"middle"}, sums{"sums"}, residual{"left"},
+        nearest_mean{"nearest"}, channel_variance{"spread"}, scale{"scale"}, shift{"shift"};
     Blocks blocks;
 
     void algorithm() override {
@@ -98,28 +101,31 @@ struct ChannelsForward : BatchNormForward {
         of_block(c, b) = Tuple(block_mean(c, b), block_sums(c, b)[0], block_sums(c, b)[1]);
 
         total(c) += of_block(c, all)[0] * blocks.count_of(all);
-        middle(c) = total(c) / count();
-        // Deviations from `middle` are those from the block's own mean and `off`.
-        const Expr off = strict_float(of_block(c, all)[0] - middle(c));
+        rounded_mean(c) = total(c) / count();
+        // A deviation from the channel's mean is that from the block's mean plus `offset`.
+        const Expr offset = strict_float(of_block(c, all)[0] - rounded_mean(c));
         const Expr deviations = of_block(c, all)[1];
-        const Expr many = blocks.count_of(all);
+        const Expr block_count = blocks.count_of(all);
         sums(c) = Tuple(0_r, 0_r);
-        sums(c) = Tuple(sums(c)[0] + (deviations + off * many),
-                        sums(c)[1] + (of_block(c, all)[2] + off * (2_r * deviations + off * many)));
-        left(c) = sums(c)[0] / count();
-        spread(c) = max(sums(c)[1] / count() - left(c) * left(c), 0_r);
-        scale(c) = 1_r / sqrt(spread(c) + eps);
-        shift(c) = left(c) * scale(c);
-        y(c, n) = (strict_float(x(c, n) - middle(c)) * scale(c) - shift(c)) * gamma(c) + beta(c);
-        nearest(c) = middle(c) + left(c);
-        mean(c) = nearest(c);
-        rest(c) = strict_float(middle(c) - nearest(c)) + left(c);
-        variance(c) = spread(c);
+        sums(c) = Tuple(sums(c)[0] + (deviations + offset * block_count),
+                        sums(c)[1] + (of_block(c, all)[2] +
+                                      offset * (2_r * deviations + offset * block_count)));
+        residual(c) = sums(c)[0] / count();
+        channel_variance(c) = max(sums(c)[1] / count() - residual(c) * residual(c), 0_r);
+        scale(c) = 1_r / sqrt(channel_variance(c) + eps);
+        shift(c) = residual(c) * scale(c);
+        y(c, n) = (strict_float(x(c, n) - rounded_mean(c)) * scale(c) - shift(c)) * gamma(c) +
+                  beta(c);
+        nearest_mean(c) = rounded_mean(c) + residual(c);
+        mean(c) = nearest_mean(c);
+        compensation(c) = strict_float(rounded_mean(c) - nearest_mean(c)) + residual(c);
+        variance(c) = channel_variance(c);
     }
     void schedule(const Cpu &cpu) override {
-        blocks.schedule(cpu, y, size("c"), {block_sum, block_mean, block_sums, of_block},
-                        {total, middle, sums, left, nearest, spread, scale, shift},
-                        {mean, rest, variance});
+        blocks.schedule(
+            cpu, y, size("c"), {block_sum, block_mean, block_sums, of_block},
+            {total, rounded_mean, sums, residual, nearest_mean, channel_variance, scale, shift},
+            {mean, compensation, variance});
     }
 };
 
@@ -128,7 +134,7 @@ struct ChannelsDx : BatchNormDx {
     Func dy = input("dy");
     Func dx = output("dx"), dgamma = output("dgamma"), dbeta = output("dbeta");
     Func block_sums{"block_sums"}, of_block{"of_block"}, sums{"sums"}, scale{"scale"},
-        shift{"shift"}, slope{"slope"}, bias{"bias"};
+        shift{"shift"}, projection{"slope"}, mean_dy{"bias"};
     Blocks blocks;
 
     void algorithm() override {
@@ -136,7 +142,7 @@ struct ChannelsDx : BatchNormDx {
         const Var b = blocks.b;
         const RDom all = blocks.all;
         scale(c) = 1_r / sqrt(variance(c) + eps);
-        shift(c) = rest(c) * scale(c);
+        shift(c) = compensation(c) * scale(c);
         auto normal = [&](const Expr &element) {
             return strict_float(element - mean(c)) * scale(c) - shift(c);
         };
@@ -147,22 +153,24 @@ struct ChannelsDx : BatchNormDx {
         of_block(c, b) = Tuple(block_sums(c, b)[0], block_sums(c, b)[1]);
         sums(c) = Tuple(0_r, 0_r);
         sums(c) = Tuple(sums(c)[0] + of_block(c, all)[0], sums(c)[1] + of_block(c, all)[1]);
-        bias(c) = sums(c)[0] / count();
-        slope(c) = sums(c)[1] / count();
-        dx(c, n) = gamma(c) * scale(c) * ((dy(c, n) - bias(c)) - normal(x(c, n)) * slope(c));
+        mean_dy(c) = sums(c)[0] / count();
+        projection(c) = sums(c)[1] / count();
+        dx(c, n) = gamma(c) * scale(c) *
+                   ((dy(c, n) - mean_dy(c)) - normal(x(c, n)) * projection(c));
         dgamma(c) = sums(c)[1];
         dbeta(c) = sums(c)[0];
     }
     void schedule(const Cpu &cpu) override {
         blocks.schedule(cpu, dx, size("c"), {block_sums, of_block},
-                        {scale, shift, sums, bias, slope}, {dgamma, dbeta});
+                        {scale, shift, sums, mean_dy, projection}, {dgamma, dbeta});
     }
 };
 
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<ChannelsForward>(), ops.add<ChannelsDx>();
+    ops.add<ChannelsForward>();
+    ops.add<ChannelsDx>();
 }
 
 }  // namespace halyard

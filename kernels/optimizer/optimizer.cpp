@@ -1,10 +1,11 @@
-// Parameter updates with one step size for all elements, and Adam's.
+// Parameter updates: momentum, SGD, and Adam with and without decoupled weight decay. update.h
+// describes how they work in place.
 #include "kernels/optimizer/update.h"
 
 namespace halyard {
 namespace {
 
-// v = momentum v + g;  p = p - lr v, with nesterov p - lr (g + momentum v).
+// v = momentum v + g; p = p - lr v, with nesterov p - lr (g + momentum v).
 struct Momentum : Update {
     Func p = input("p"), v = input("v"), g = input("g");
     Func p_out = output("p_out"), v_out = output("v_out");
@@ -35,8 +36,8 @@ struct Momentum : Update {
     }
 };
 
-// Without momentum p = p - lr g. Else v = momentum v + (1 - dampening) g, then as above. The first
-// step's v is g: on a v of 0, without dampening.
+// Without momentum p = p - lr g. With it v = momentum v + (1 - dampening) g and p as above. At the
+// first step v should be g, so the caller passes v = 0 and dampening = 0.
 struct Sgd : Update {
     Func p = input("p"), v = input("v"), g = input("g");
     Func p_out = output("p_out"), v_out = output("v_out");
@@ -70,27 +71,27 @@ struct Sgd : Update {
     }
 };
 
-// m and v are moving means of g and g^2;  p = p - lr m / (sqrt v + eps). Adam's correction of the
-// means' bias is in lr: lr sqrt(1 - beta2^t) / (1 - beta1^t) at step t.
+// m and v are moving averages of g and g^2; p = p - lr m / (sqrt v + eps). The caller includes the
+// correction of their bias in lr: lr sqrt(1 - beta2^t) / (1 - beta1^t) at step t.
 struct Adam : Update {
     Func p = input("p"), m = input("m"), v = input("v"), g = input("g");
     Func p_out = output("p_out"), m_out = output("m_out"), v_out = output("v_out");
     Expr lr = scalar("lr", 0.001), beta1 = scalar("beta1", 0.9), beta2 = scalar("beta2", 0.999),
          eps = scalar("eps", 1e-8), decay = scalar("weight_decay", 0.0),
          scale = scalar("scale", 1.0);
-    const bool decoupled;  // the decay is subtracted from p, and stays out of the means
-    explicit Adam(bool apart)
-        : Update(apart ? "adam_weight_decay_" : "adam_", "p[*] m[*] v[*] g[*]",
+    const bool decoupled;  // the decay is subtracted from p and doesn't enter m and v
+    explicit Adam(bool is_decoupled)
+        : Update(is_decoupled ? "adam_weight_decay_" : "adam_", "p[*] m[*] v[*] g[*]",
                  "p_out[*] m_out[*] v_out[*]"),
-          decoupled(apart) {
-        // a mean of squares; below 0 it would cancel against g^2, and m / (sqrt v + eps) multiply
-        // what is lost
+          decoupled(is_decoupled) {
+        // Samples have v >= 0, as averages of squares are. A negative v would cancel with g^2, and
+        // m / (sqrt v + eps) would magnify the rounding error.
         let("v_least", "0");
         doc = std::string(
                   "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p = p - lr ") +
-              (apart ? "(m / (sqrt v + eps) + weight_decay p); g = scale g"
-                     : "m / (sqrt v + eps); g = scale g + weight_decay p");
-        alias = apart ? "AdamWeightDecay" : "Adam";
+              (is_decoupled ? "(m / (sqrt v + eps) + weight_decay p); g = scale g"
+                            : "m / (sqrt v + eps); g = scale g + weight_decay p");
+        alias = is_decoupled ? "AdamWeightDecay" : "Adam";
         samples.push_back("d0=2 d1=3 d2=17 weight_decay=0.05 scale=0.5 beta1=0.5");
     }
     void algorithm() override {

@@ -1,12 +1,12 @@
-// Parameter updates whose step is divided, element by element, by the size of past gradients.
-// Formulas are MindSpore's.
+// Parameter updates whose step is divided by the magnitude of past gradients, element by element.
+// The formulas are MindSpore's.
 #include "kernels/optimizer/update.h"
 
 namespace halyard {
 namespace {
 
-// What all of them have. States are kept where their formulas are defined: sums of squares are at
-// least 0.
+// The base of these updates. finish() adds the last scalars, after those of the derived class.
+// Samples have states for which the formula is defined: sums of squares are at least 0.
 struct Adaptive : Update {
     Func p = input("p");
     Expr lr, decay, scale;
@@ -52,7 +52,7 @@ struct Adagrad : Adaptive {
     }
 };
 
-// s and, centered, a are moving means of g^2 and g; s - a^2 is the variance.
+// s and, if centered, a are moving averages of g^2 and g; s - a^2 is the variance.
 struct RmsProp : Adaptive {
     const bool centered;
     Func a, s, m, g;
@@ -76,7 +76,7 @@ struct RmsProp : Adaptive {
         s_out = output("s_out");
         m_out = output("m_out");
         contract.measure = Contract::products;
-        let("s_least", c ? "5" : "0");  // centered: above a^2
+        let("s_least", c ? "5" : "0");  // for centered, more than a^2
         finish();
         samples.push_back("d0=2 d1=3 d2=17 momentum=0.9");
     }
@@ -84,13 +84,14 @@ struct RmsProp : Adaptive {
         const Expr grad = gradient(g);
         if (centered) a_out(Halide::_) = rho * a(Halide::_) + (1_r - rho) * grad;
         s_out(Halide::_) = rho * s(Halide::_) + (1_r - rho) * grad * grad;
-        Expr spread = s_out(Halide::_);
-        if (centered) spread -= a_out(Halide::_) * a_out(Halide::_);
-        spread = max(spread, 0_r);  // rounding may take it below
-        m_out(Halide::_) = momentum * m(Halide::_) + lr * grad / sqrt(spread + eps);
+        Expr variance = s_out(Halide::_);
+        if (centered) variance -= a_out(Halide::_) * a_out(Halide::_);
+        variance = max(variance, 0_r);  // rounding may make it negative
+        m_out(Halide::_) = momentum * m(Halide::_) + lr * grad / sqrt(variance + eps);
         p_out(Halide::_) = p(Halide::_) - m_out(Halide::_);
     }
-    // Errors count against the terms before they cancel: in the gradient, and in s - a^2.
+    // Terms cancel in the gradient and in s - a^2, so the reference gives their absolute values
+    // too.
     void reference(Problem &q) const override {
         const double k = q.real("decay"), eps0 = q.real("eps");
         for (auto &t : sig.outputs)
@@ -99,32 +100,32 @@ struct RmsProp : Adaptive {
         each(q, [&](const double *in, double *o) {
             const double *state = in + (centered ? 2 : 1);
             const double grad = gradient(q, in[0], state[2]);
-            const double terms = std::fabs(state[2] * q.real("scale")) +
-                                 std::fabs(q.real("weight_decay") * in[0]);
+            const double abs_grad = std::fabs(state[2] * q.real("scale")) +
+                                    std::fabs(q.real("weight_decay") * in[0]);
             const double mean = centered ? k * in[1] + (1 - k) * grad : 0;
-            const double mean_terms = centered ? k * std::fabs(in[1]) + (1 - k) * terms : 0;
+            const double abs_mean = centered ? k * std::fabs(in[1]) + (1 - k) * abs_grad : 0;
             const double squares = k * state[0] + (1 - k) * grad * grad;
-            const double square_terms = k * std::fabs(state[0]) + (1 - k) * terms * terms;
-            const double spread = squares - mean * mean < 0 ? 0 : squares - mean * mean;
-            const double step = q.real("lr") / std::sqrt(spread + eps0);
+            const double abs_squares = k * std::fabs(state[0]) + (1 - k) * abs_grad * abs_grad;
+            const double variance = squares - mean * mean < 0 ? 0 : squares - mean * mean;
+            const double step = q.real("lr") / std::sqrt(variance + eps0);
             const double moment = q.real("momentum") * state[1] + step * grad;
-            const double moment_terms =
+            const double abs_moment =
                 std::fabs(q.real("momentum") * state[1]) +
-                step * terms * (1 + (square_terms + mean_terms * mean_terms) / (spread + eps0));
+                step * abs_grad * (1 + (abs_squares + abs_mean * abs_mean) / (variance + eps0));
             const double value[] = {in[0] - moment, mean, squares, moment};
-            const double size[] = {std::fabs(in[0]) + moment_terms, mean_terms, square_terms,
-                                   moment_terms};
+            const double abs_sum[] = {std::fabs(in[0]) + abs_moment, abs_mean, abs_squares,
+                                      abs_moment};
             for (size_t t = 0; t < sig.outputs.size(); t++) {
                 const size_t from = t == 0 || centered ? t : t + 1;
                 o[t] = value[from];
-                q.abs_sum[sig.outputs[t].name].v[i] = size[from];
+                q.abs_sum[sig.outputs[t].name].v[i] = abs_sum[from];
             }
             i++;
         });
     }
 };
 
-// The correction of the mean's bias is in lr: lr / (1 - beta1^t) at step t.
+// The caller includes the correction of m's bias in lr: lr / (1 - beta1^t) at step t.
 struct AdaMax : Adaptive {
     Func m = input("m"), v = input("v"), g = input("g");
     Func p_out = output("p_out"), m_out = output("m_out"), v_out = output("v_out");
@@ -140,18 +141,20 @@ struct AdaMax : Adaptive {
     void algorithm() override {
         const Expr grad = gradient(g);
         m_out(Halide::_) = beta1 * m(Halide::_) + (1_r - beta1) * grad;
-        const Expr held = beta2 * v(Halide::_);
-        const Expr size = abs(grad);
-        v_out(Halide::_) = select(held > size || math::is_nan(v(Halide::_)), held, size);
+        const Expr decayed = beta2 * v(Halide::_);
+        const Expr magnitude = abs(grad);
+        v_out(Halide::_) = select(decayed > magnitude || math::is_nan(v(Halide::_)), decayed,
+                                  magnitude);
         p_out(Halide::_) = p(Halide::_) - lr * m_out(Halide::_) / (v_out(Halide::_) + eps);
     }
     void reference(Problem &q) const override {
         each(q, [&](const double *in, double *o) {
             const double b1 = q.real("beta1");
             const double grad = gradient(q, in[0], in[3]);
-            const double held = q.real("beta2") * in[2];
+            const double decayed = q.real("beta2") * in[2];
             o[1] = b1 * in[1] + (1 - b1) * grad;
-            o[2] = std::isnan(held) || std::isnan(grad) ? NAN : std::fmax(held, std::fabs(grad));
+            o[2] = std::isnan(decayed) || std::isnan(grad) ? NAN
+                                                           : std::fmax(decayed, std::fabs(grad));
             o[0] = in[0] - q.real("lr") * o[1] / (o[2] + q.real("eps"));
         });
     }

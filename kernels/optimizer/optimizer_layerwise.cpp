@@ -1,6 +1,6 @@
-// Parameter updates that need more than one kernel: LAMB's and LARS's steps depend on norms over a
-// whole parameter, Lion's reads its state before the state changes.
-// primitives/composites/updates.cpp states them.
+// Parameter updates that need more than one kernel, composed in primitives/composites/updates.cpp.
+// The steps of LAMB and LARS depend on norms of a whole parameter; Lion's step reads the state
+// before the state changes.
 #include "kernels/layout/composite.h"
 #include "kernels/optimizer/update.h"
 
@@ -11,7 +11,7 @@ constexpr const char *lamb_means =
     "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; r = m / (1 - beta1^step) / "
     "(sqrt(v / (1 - beta2^step)) + eps) + weight_decay p";
 
-// One element of LAMB's step, before it is scaled.
+// An element of LAMB's moving averages and of its step before scaling, for references.
 struct LambValues {
     double m, v, r;
     LambValues(double p, double m0, double v0, double g, const Problem &q, double correction1,
@@ -143,7 +143,7 @@ struct LarsUpdate : CompositeUpdate {
     }
 };
 
-// The sign of a mean, which reads m as it was.
+// The step of Lion: the sign of a moving average of the gradient. It reads the old m.
 struct LionStep : Update {
     Func p = input("p"), m = input("m"), g = input("g");
     Func p_out = output("p_out");

@@ -1,9 +1,9 @@
-// Parameter updates, in place: output p_out is written over input p, and so on. The state's loops
-// come first and read the old p; the loop that overwrites p takes the state's new values from where
-// they were stored, so no input is needed after it is gone.
+// The base of parameter updates, which are in place: output p_out overwrites input p, and so on.
+// The loops of the state run first and read the old p. The loop that overwrites p reads the state's
+// new values where they were stored, so no input is read after it was overwritten.
 //
-// Every rule sees the gradient g = scale * g + weight_decay * p: `scale` takes a loss scale out
-// again, the decay is L2.
+// Every rule uses the gradient scale * g + weight_decay * p. `scale` removes a loss scale; the
+// decay is that of an L2 penalty.
 #pragma once
 #include "kernels/elementwise/elementwise.h"
 
@@ -13,7 +13,7 @@ struct Update : Elementwise {
     Update(const std::string &n, const std::string &inputs, const std::string &outputs)
         : Elementwise(n, inputs + " -> " + outputs) {
         any_strides = false;
-        // 16-bit parameters would lose their updates to rounding: mixed precision keeps f32 ones
+        // Rounding would lose the updates of 16-bit parameters; mixed precision keeps f32 ones.
         dtypes = {"f32", "f64"};
         contract = {Contract::normwise, 8};
     }

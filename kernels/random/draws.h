@@ -1,8 +1,9 @@
-// Draws: a kernel whose element i is made of random words, a pure function of (seed, offset, i), so
-// that every backend, instruction set and number of threads draws the same:
+// Draws: the base of random kernels. Element i is a pure function of (seed, offset, i), so every
+// backend, instruction set and number of threads draws the same numbers. It uses words of
+// Philox4x32-10:
 //   counter = (i / 64 * 16 + i % 16, lane, offset), key = seed, word i % 64 / 16.
-// A block's four words serve elements 16 apart, so that vectors of blocks are vectors of elements.
-// `lane` tells apart the blocks of an element that needs more than a word.
+// The four words of a block belong to elements that are 16 apart, so a vector of blocks gives
+// vectors of elements. `lane` distinguishes the blocks of an element that needs more than one word.
 #pragma once
 #include "dsl/math/philox.h"
 #include "dsl/op.h"
@@ -20,9 +21,9 @@ struct Draws : Op {
          offset_lo = scalar("offset_lo", 0), offset_hi = scalar("offset_hi", 0);
     Var n{"n"}, b{"b"};
 
-    // The four words of block b.
+    // Returns the four words of block b.
     std::vector<Expr> block_of(int lane) const;
-    // Word w of what block_of() was stored as.
+    // Returns word w of the Func that stores block_of().
     static Expr word(const Halide::FuncRef &drawn, const Expr &w) {
         return select(w == 0, Expr(drawn[0]), w == 1, Expr(drawn[1]), w == 2, Expr(drawn[2]),
                       Expr(drawn[3]));
@@ -30,7 +31,7 @@ struct Draws : Op {
     static Expr block_at(const Expr &i) { return i / tile * block + i % block; }
     static Expr word_at(const Expr &i) { return i / block % words; }
 
-    // The same for references: word w of element i's block.
+    // For references: returns word w of element i's block.
     static uint32_t word(const Problem &p, int64_t i, int lane, int64_t w);
     static int64_t word_at(int64_t i) { return i / block % words; }
 };

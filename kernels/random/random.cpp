@@ -1,8 +1,8 @@
-// Random tensors. Their kernels take seed and offset as 32-bit words;
-// primitives/composites/random_ops.cpp states the ops by them.
+// Random tensors. The kernels take seed and offset as 32-bit words; the ops are composed of them in
+// primitives/composites/random_ops.cpp.
 //
-// f32 has the same bits on every instruction set: sums and products aren't fused, and functions are
-// polynomials of our own. Ascend's logarithms are its own. f64's normal calls libm's functions.
+// In f32 the bits are the same on every instruction set: sums and products are not fused, and
+// functions are polynomials of our own. Ascend uses its own logarithm. f64's normal calls libm.
 #include "dsl/math/math_detail.h"
 #include "kernels/layout/composite.h"
 #include "kernels/random/draws.h"
@@ -15,7 +15,8 @@ using Halide::Float;
 using Halide::Int;
 using Halide::UInt;
 
-// y[n] = f(its words), by tiles of 64 whose words stay in registers or in the first cache.
+// The base of the kernels. y[n] is a function of random words, computed in tiles of 64 elements,
+// whose words stay in registers or in L1.
 struct Fill : Draws {
     Func y = output("y");
     Func random{"random"}, more{"more"};
@@ -34,8 +35,8 @@ struct Fill : Draws {
         bench = {"n=4194304"};
     }
 
-    // log x, of f32: from its bits, where there are instructions for them. Only Ascend, which has
-    // none, is said to have vectors of one lane; its logarithm is an instruction.
+    // Returns log x in f32, computed from the bits of x. Ascend, for which alone lanes is 1, has no
+    // instructions for the bits, but one for the logarithm.
     static Expr logarithm(const Build &build, const Expr &x) {
         return build.lanes > 1 ? math::log_f32(x) : log(x);
     }
@@ -47,12 +48,13 @@ struct Fill : Draws {
     Expr first() const { return word(random(block_at(n)), word_at(n)); }
     Expr second() const { return word(more(block_at(n)), word_at(n)); }
 
-    virtual void stages(const Var &) {}
+    // Schedules the Funcs of a derived class at the loop over tiles.
+    virtual void schedule_stages(const Var &) {}
     void schedule(const Cpu &cpu) override {
         const int chunk = cpu.pick("chunk", {16384, 4096});
         Var task("task"), i("i"), part("part"), w("w"), l("l");
         Func last = store();
-        last.output_buffer().dim(0).set_min(0);  // tiles begin at multiples of 64
+        last.output_buffer().dim(0).set_min(0);  // so tiles begin at multiples of 64
         last.compute_root().split(n, task, i, chunk, Tail::GuardWithIf).parallel(task);
         last.split(i, part, i, tile, Tail::GuardWithIf)
             .split(i, w, l, block)
@@ -60,7 +62,7 @@ struct Fill : Draws {
             .vectorize(l);
         for (Func &f : {std::ref(random), std::ref(more)})
             f.compute_at(last, part).vectorize(b, block, Tail::RoundUp);
-        stages(part);
+        schedule_stages(part);
     }
 };
 
@@ -83,7 +85,7 @@ struct UniformKernel : Fill {
         y(n) = min(math::plus(low, math::times(u, high - low)), most);
     }
     void reference(Problem &p) const override {
-        Array &size = p.abs_sum["y"] = Array(p("y").shape);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const uint32_t a = word(p, i, 0, word_at(i));
             const uint32_t c = word(p, i, 1, word_at(i));
@@ -91,13 +93,14 @@ struct UniformKernel : Fill {
                                                    : uniform(a);
             const double range = p.real("high") - p.real("low");
             p("y")(i) = std::fmin(p.real("low") + u * range, p.real("most"));
-            size(i) = std::fabs(p.real("low")) + std::fabs(u * range);
+            abs_sum(i) = std::fabs(p.real("low")) + std::fabs(u * range);
         }
     }
 };
 
-// Box and Muller: of the words a, c the normals r cos t and r sin t, r = sqrt(-2 log u), u = (a / 2
-// | 1) / 2^31, t = 2 pi c / 2^32. Words 0 and 1 of a block make one pair, 2 and 3 the other.
+// The Box-Muller transform: two words a and c give the normals r cos t and r sin t, where
+// r = sqrt(-2 log u), u = (a / 2 | 1) / 2^31, t = 2 pi c / 2^32. Words 0 and 1 of a block make one
+// pair, words 2 and 3 the other.
 struct NormalKernel : Fill {
     Expr mean = scalar("mean", 0.0), stddev = scalar("stddev", 1.0);
     Func pair{"pair"};
@@ -110,9 +113,9 @@ struct NormalKernel : Fill {
         contract = {Contract::products, 4};
         samples.push_back("n=1009 mean=3 stddev=5");
     }
-    // cos t and sin t in f32. With k quarter turns off t is within pi/4 of 0, exactly; polynomials:
-    // Cephes, sinf.c (Moshier).
-    static std::array<Expr, 2> turned(const Expr &c) {
+    // Returns cos t and sin t in f32. k quarter turns are subtracted exactly, which leaves |t| <=
+    // pi/4. The polynomials are those of Cephes, sinf.c (Moshier).
+    static std::array<Expr, 2> cos_sin(const Expr &c) {
         const Expr k = (c + math::word(1u << 29)) >> 30;
         const Expr x = math::times(cast(Float(32), cast(Int(32), c - (k << 30))),
                                    math::num(1.5707963267948966 * 0x1p-30));
@@ -141,28 +144,28 @@ struct NormalKernel : Fill {
         const Halide::FuncRef drawn = random(b * block + l);
         const Expr a = select(half == 0, Expr(drawn[0]), Expr(drawn[2]));
         const Expr c = select(half == 0, Expr(drawn[1]), Expr(drawn[3]));
-        const Expr whole = cast(Int(32), a >> 1) | 1;
+        const Expr u31 = cast(Int(32), a >> 1) | 1;
         if (build.is_exact()) {
             pair(l, half, b) = Halide::Tuple(math::real(a), math::real(c));
         } else if (build.stores(DType::f64)) {
-            const Expr r = sqrt(-2_r * log(math::real(whole) * Expr(0x1p-31)));
+            const Expr r = sqrt(-2_r * log(math::real(u31) * Expr(0x1p-31)));
             const Expr t = math::real(c) * Expr(6.283185307179586 * 0x1p-32);
             pair(l, half, b) = Halide::Tuple(r * cos(t), r * sin(t));
         } else {
-            const Expr u = math::times(cast(Float(32), whole), math::num(0x1p-31));
+            const Expr u = math::times(cast(Float(32), u31), math::num(0x1p-31));
             const Expr r = strict_float(sqrt(math::times(logarithm(build, u), math::num(-2))));
-            const auto [cosine, sine] = turned(c);
+            const auto [cosine, sine] = cos_sin(c);
             pair(l, half, b) = Halide::Tuple(math::times(r, cosine), math::times(r, sine));
         }
         const Halide::FuncRef both = pair(n % block, n / (2 * block) % 2, n / tile);
         const Expr z = select(word_at(n) % 2 == 0, math::real(both[0]), math::real(both[1]));
         y(n) = math::plus(mean, math::times(stddev, z));
     }
-    void stages(const Var &part) override {
+    void schedule_stages(const Var &part) override {
         pair.compute_at(store(), part).unroll(half).vectorize(l, block, Tail::RoundUp);
     }
     void reference(Problem &p) const override {
-        Array &size = p.abs_sum["y"] = Array(p("y").shape);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t w = word_at(i);
             const double exact = double(word(p, i, 0, w / 2 * 2) >> 1 | 1) * 0x1p-31;
@@ -170,13 +173,15 @@ struct NormalKernel : Fill {
             const double r = std::sqrt(-2 * std::log(u));
             const double t = 6.283185307179586 * 0x1p-32 * word(p, i, 0, w / 2 * 2 + 1);
             p("y")(i) = p.real("mean") + p.real("stddev") * r * (w % 2 ? std::sin(t) : std::cos(t));
-            size(i) = std::fabs(p.real("mean")) + std::fabs(p.real("stddev")) * r;
+            abs_sum(i) = std::fabs(p.real("mean")) + std::fabs(p.real("stddev")) * r;
         }
     }
 };
 
+// The probability that a standard normal is between -2 and 2: erf(sqrt 2).
+constexpr double within_two = 0.9544997361036416;
+
 // z = sqrt(2) erfinv(v erf(sqrt 2)), v uniform in (-1, 1).
-constexpr double within_two = 0.9544997361036416;  // erf(sqrt 2)
 
 struct TruncatedNormalKernel : Fill {
     Expr mean = scalar("mean", 0.0), stddev = scalar("stddev", 1.0);
@@ -188,8 +193,8 @@ struct TruncatedNormalKernel : Fill {
         contract = {Contract::products, 6};
         samples.push_back("n=1009 mean=3 stddev=5");
     }
-    // erfinv(x), |x| <= erf(sqrt 2): Giles, "Approximating the erfinv function", GPU Computing
-    // Gems, 2011.
+    // Returns erfinv(x) for |x| <= erf(sqrt 2) (Giles: "Approximating the erfinv function", GPU
+    // Computing Gems, 2011).
     static Expr erfinv(const Build &build, const Expr &x) {
         const Expr w = math::minus(
             math::times(strict_float(logarithm(build, math::times(math::minus(math::num(1), x),
@@ -211,23 +216,23 @@ struct TruncatedNormalKernel : Fill {
         y(n) = math::plus(mean, math::times(stddev, math::real(build.is_exact() ? first() : z)));
     }
     void reference(Problem &p) const override {
-        Array &size = p.abs_sum["y"] = Array(p("y").shape);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const double v = (2 * uniform(word(p, i, 0, word_at(i))) - 1 + 0x1p-24) * within_two;
-            // Newton; the derivative of erf(z / sqrt 2) is sqrt(2 / pi) exp(-z^2 / 2)
+            // Newton's method; the derivative of erf(z / sqrt 2) is sqrt(2 / pi) exp(-z^2 / 2).
             double z = 0;
             for (int step = 0; step < 60; step++) {
                 z -= (std::erf(z / 1.4142135623730951) - v) /
                      (0.7978845608028654 * std::exp(-z * z / 2));
             }
             p("y")(i) = p.real("mean") + p.real("stddev") * z;
-            size(i) = std::fabs(p.real("mean")) + std::fabs(p.real("stddev") * z);
+            abs_sum(i) = std::fabs(p.real("mean")) + std::fabs(p.real("stddev") * z);
         }
     }
 };
 
-// y = low + floor(range w / 2^64), w a word of 64 bits: of the range's values none is more than
-// 2^-32 of its share likelier than another.
+// y = low + floor(range w / 2^64), w a word of 64 bits. The probabilities of two values differ by
+// at most 2^-32 of their size.
 struct RandintKernel : Fill {
     Expr low_lo = scalar("low_lo", 0), low_hi = scalar("low_hi", 0),
          range_less_1 = scalar("range_less_1", 9);
@@ -239,12 +244,12 @@ struct RandintKernel : Fill {
         samples.push_back("n=1009 low_lo=-5 low_hi=-1 range_less_1=-1");
         samples.push_back("n=1009 low_hi=7 range_less_1=0");
     }
-    static Expr wide(const Expr &e) { return cast(UInt(64), cast(UInt(32), e)); }
+    static Expr as_u64(const Expr &e) { return cast(UInt(64), cast(UInt(32), e)); }
     void algorithm() override {
         draw();
-        const Expr range = wide(range_less_1) + Halide::Internal::make_const(UInt(64), 1);
-        const Expr offset = (wide(first()) * range + (wide(second()) * range >> 32)) >> 32;
-        y(n) = cast(Int(64), (wide(low_hi) << 32 | wide(low_lo)) + offset);
+        const Expr range = as_u64(range_less_1) + Halide::Internal::make_const(UInt(64), 1);
+        const Expr offset = (as_u64(first()) * range + (as_u64(second()) * range >> 32)) >> 32;
+        y(n) = cast(Int(64), (as_u64(low_hi) << 32 | as_u64(low_lo)) + offset);
     }
     void reference(Problem &p) const override {
         const uint64_t range = uint64_t(uint32_t(p["range_less_1"])) + 1;

@@ -1,6 +1,6 @@
-// Recurrent cells. What follows their two products, the gates, is one kernel each;
-// primitives/composites/recurrent.cpp puts them together. Gates and formulas are those of MindSpore
-// and PyTorch: i f g o for an LSTM, r z n for a GRU.
+// Recurrent cells. A cell is two matrix products, followed by its gates, which are one kernel;
+// primitives/composites/recurrent.cpp composes them. The gates and their order are those of
+// MindSpore and PyTorch: i f g o for an LSTM, r z n for a GRU.
 #include <cmath>
 #include <functional>
 
@@ -14,25 +14,30 @@ using Halide::Expr;
 double sigmoid(double x) {
     return 1 / (1 + std::exp(-x));
 }
-double slope(double s) {
+// Return the derivative of sigmoid, given its value s.
+double sigmoid_derivative(double s) {
     return s * (1 - s);
-}  // of sigmoid, by its value
-Expr slope(const Expr &s) {
+}
+Expr sigmoid_derivative(const Expr &s) {
     return s * (1_r - s);
 }
-// Sums are strict: LLVM takes others as free of NaN, and drops what functions ask about it.
+// The gates of an LSTM and of a GRU, in their order in tensors.
+constexpr int input_gate = 0, forget_gate = 1, cell_gate = 2, output_gate = 3;
+constexpr int reset_gate = 0, update_gate = 1, new_gate = 2;
+
+// Returns a + b, strict: LLVM assumes that other sums are never NaN, and drops tests for it.
 Expr plus(const Expr &a, const Expr &b) {
     return strict_float(a + b);
 }
 
-// Elementwise over n rows of h elements, with 3 or 4 gates between: Funcs of (x, n) or (x, q, n).
+// The base of the gates' kernels: elementwise over n rows of h elements. Gates are Funcs of (x, q,
+// n), q the gate; other tensors are Funcs of (x, n).
 struct Gates : Op {
     Gates(const std::string &name, const std::string &signature, double ulps)
         : Op(name, signature) {
         internal = true;
-        dtypes = {
-            "f32",
-            "f64"};  // cells of 16 bits are computed in f32: primitives/composites/recurrent.cpp
+        // primitives/composites/recurrent.cpp computes cells of 16 bits in f32.
+        dtypes = {"f32", "f64"};
         contract = {Contract::normwise, ulps};
         samples = {"n=1 h=1", "n=3 h=7", "n=2 h=33", "n=70 h=17"};
         bench = {"n=64 h=512"};
@@ -51,7 +56,7 @@ struct Gates : Op {
             if (f.dimensions() == 3) f.reorder(lane, q, vec, row, task);
         }
     }
-    // For references: calls `row` with the place of each element.
+    // For references: calls element(row, x) for each element.
     static void each(const Problem &p, const std::function<void(int64_t row, int64_t x)> &element) {
         for (int64_t i = 0; i < p["n"]; i++) {
             for (int64_t k = 0; k < p["h"]; k++)
@@ -60,23 +65,23 @@ struct Gates : Op {
     }
 };
 
-// cy = s(f) c + s(i) tanh g, hy = s(o) tanh cy, with s the sigmoid
+// cy = s(f) c + s(i) tanh g, hy = s(o) tanh cy, where s is the sigmoid.
 struct LstmGates : Gates {
     LstmGates() : Gates("lstm_gates", "gates[n,4,h] c[n,h] -> cy[n,h] hy[n,h]", 8) {}
     Func gates = input("gates"), c = input("c");
     Func cy = output("cy"), hy = output("hy");
     void algorithm() override {
-        cy(x, n) = math::sigmoid(gates(x, 1, n)) * c(x, n) +
-                   math::sigmoid(gates(x, 0, n)) * tanh(gates(x, 2, n));
-        hy(x, n) = math::sigmoid(gates(x, 3, n)) * tanh(cy(x, n));
+        cy(x, n) = math::sigmoid(gates(x, forget_gate, n)) * c(x, n) +
+                   math::sigmoid(gates(x, input_gate, n)) * tanh(gates(x, cell_gate, n));
+        hy(x, n) = math::sigmoid(gates(x, output_gate, n)) * tanh(cy(x, n));
     }
     void reference(Problem &p) const override {
         const Array &gate = p("gates");
         each(p, [&](int64_t i, int64_t k) {
-            const double cell = sigmoid(gate(i, 1, k)) * p("c")(i, k) +
-                                sigmoid(gate(i, 0, k)) * std::tanh(gate(i, 2, k));
+            const double cell = sigmoid(gate(i, forget_gate, k)) * p("c")(i, k) +
+                                sigmoid(gate(i, input_gate, k)) * std::tanh(gate(i, cell_gate, k));
             p("cy")(i, k) = cell;
-            p("hy")(i, k) = sigmoid(gate(i, 3, k)) * std::tanh(cell);
+            p("hy")(i, k) = sigmoid(gate(i, output_gate, k)) * std::tanh(cell);
         });
     }
 };
@@ -88,17 +93,17 @@ struct LstmGatesDc : Gates {
     Func dc = output("dc");
     void algorithm() override {
         const Expr t = tanh(cy(x, n));
-        const Expr cell = dcy(x, n) +
-                          dhy(x, n) * math::sigmoid(gates(x, 3, n)) * ((1_r - t) * (1_r + t));
-        dc(x, n) = cell * math::sigmoid(gates(x, 1, n));
+        const Expr cell = dcy(x, n) + dhy(x, n) * math::sigmoid(gates(x, output_gate, n)) *
+                                          ((1_r - t) * (1_r + t));
+        dc(x, n) = cell * math::sigmoid(gates(x, forget_gate, n));
     }
     void reference(Problem &p) const override {
         const Array &gate = p("gates");
         each(p, [&](int64_t i, int64_t k) {
             const double t = std::tanh(p("cy")(i, k));
-            p("dc")(i,
-                    k) = (p("dcy")(i, k) + p("dhy")(i, k) * sigmoid(gate(i, 3, k)) * (1 - t * t)) *
-                         sigmoid(gate(i, 1, k));
+            p("dc")(i, k) = (p("dcy")(i, k) +
+                             p("dhy")(i, k) * sigmoid(gate(i, output_gate, k)) * (1 - t * t)) *
+                            sigmoid(gate(i, forget_gate, k));
         });
     }
 };
@@ -111,48 +116,50 @@ struct LstmGatesDgates : Gates {
          dhy = input("dhy");
     Func dgates = output("dgates");
     void algorithm() override {
-        const Expr i = math::sigmoid(gates(x, 0, n));
-        const Expr f = math::sigmoid(gates(x, 1, n));
-        const Expr g = tanh(gates(x, 2, n));
-        const Expr o = math::sigmoid(gates(x, 3, n));
+        const Expr i = math::sigmoid(gates(x, input_gate, n));
+        const Expr f = math::sigmoid(gates(x, forget_gate, n));
+        const Expr g = tanh(gates(x, cell_gate, n));
+        const Expr o = math::sigmoid(gates(x, output_gate, n));
         const Expr t = tanh(cy(x, n));
         const Expr cell = dcy(x, n) + dhy(x, n) * o * ((1_r - t) * (1_r + t));
-        dgates(x, q, n) = select(q == 0, cell * g * slope(i), q == 1, cell * c(x, n) * slope(f),
-                                 q == 2, cell * i * ((1_r - g) * (1_r + g)),
-                                 dhy(x, n) * t * slope(o));
+        dgates(x, q, n) = select(q == input_gate, cell * g * sigmoid_derivative(i),
+                                 q == forget_gate, cell * c(x, n) * sigmoid_derivative(f),
+                                 q == cell_gate, cell * i * ((1_r - g) * (1_r + g)),
+                                 dhy(x, n) * t * sigmoid_derivative(o));
     }
     void reference(Problem &p) const override {
         const Array &gate = p("gates");
         each(p, [&](int64_t r, int64_t k) {
-            const double i = sigmoid(gate(r, 0, k));
-            const double f = sigmoid(gate(r, 1, k));
-            const double g = std::tanh(gate(r, 2, k));
-            const double o = sigmoid(gate(r, 3, k));
+            const double i = sigmoid(gate(r, input_gate, k));
+            const double f = sigmoid(gate(r, forget_gate, k));
+            const double g = std::tanh(gate(r, cell_gate, k));
+            const double o = sigmoid(gate(r, output_gate, k));
             const double t = std::tanh(p("cy")(r, k));
             const double dhy = p("dhy")(r, k);
             const double cell = p("dcy")(r, k) + dhy * o * (1 - t * t);
-            p("dgates")(r, 0, k) = cell * g * slope(i);
-            p("dgates")(r, 1, k) = cell * p("c")(r, k) * slope(f);
-            p("dgates")(r, 2, k) = cell * i * (1 - g * g);
-            p("dgates")(r, 3, k) = dhy * t * slope(o);
+            p("dgates")(r, input_gate, k) = cell * g * sigmoid_derivative(i);
+            p("dgates")(r, forget_gate, k) = cell * p("c")(r, k) * sigmoid_derivative(f);
+            p("dgates")(r, cell_gate, k) = cell * i * (1 - g * g);
+            p("dgates")(r, output_gate, k) = dhy * t * sigmoid_derivative(o);
         });
     }
 };
 
-// r = s(x_r + h_r), z = s(x_z + h_z), new = tanh(x_n + r h_n), hy = new + z (h - new)
+// The gates of a GRU: r = s(x_r + h_r), z = s(x_z + h_z), candidate = tanh(x_n + r h_n). Its result
+// is hy = candidate + z (h - candidate).
 struct Gru {
-    Expr r, z, fresh;
+    Expr r, z, candidate;
     Gru(const Halide::Func &xs, const Halide::Func &hs, const Halide::Var &x, const Halide::Var &n)
-        : r(math::sigmoid(plus(xs(x, 0, n), hs(x, 0, n)))),
-          z(math::sigmoid(plus(xs(x, 1, n), hs(x, 1, n)))),
-          fresh(tanh(plus(xs(x, 2, n), r * hs(x, 2, n)))) {}
+        : r(math::sigmoid(plus(xs(x, reset_gate, n), hs(x, reset_gate, n)))),
+          z(math::sigmoid(plus(xs(x, update_gate, n), hs(x, update_gate, n)))),
+          candidate(tanh(plus(xs(x, new_gate, n), r * hs(x, new_gate, n)))) {}
 };
 struct GruValue {
-    double r, z, fresh;
+    double r, z, candidate;
     GruValue(Problem &p, int64_t i, int64_t k)
-        : r(sigmoid(p("xs")(i, 0, k) + p("hs")(i, 0, k))),
-          z(sigmoid(p("xs")(i, 1, k) + p("hs")(i, 1, k))),
-          fresh(std::tanh(p("xs")(i, 2, k) + r * p("hs")(i, 2, k))) {}
+        : r(sigmoid(p("xs")(i, reset_gate, k) + p("hs")(i, reset_gate, k))),
+          z(sigmoid(p("xs")(i, update_gate, k) + p("hs")(i, update_gate, k))),
+          candidate(std::tanh(p("xs")(i, new_gate, k) + r * p("hs")(i, new_gate, k))) {}
 };
 
 struct GruGates : Gates {
@@ -161,17 +168,17 @@ struct GruGates : Gates {
     Func hy = output("hy");
     void algorithm() override {
         const Gru g(xs, hs, x, n);
-        hy(x, n) = g.fresh + g.z * (hx(x, n) - g.fresh);
+        hy(x, n) = g.candidate + g.z * (hx(x, n) - g.candidate);
     }
     void reference(Problem &p) const override {
         each(p, [&](int64_t i, int64_t k) {
             const GruValue g(p, i, k);
-            p("hy")(i, k) = g.fresh + g.z * (p("hx")(i, k) - g.fresh);
+            p("hy")(i, k) = g.candidate + g.z * (p("hx")(i, k) - g.candidate);
         });
     }
 };
 
-// The gradient in xs, or in hs: there what passes to n is multiplied by r.
+// The gradient in xs, or in hs, where that of gate n is multiplied by r.
 struct GruGatesD : Gates {
     const bool of_h;
     explicit GruGatesD(bool hidden)
@@ -186,20 +193,24 @@ struct GruGatesD : Gates {
     Func d;
     void algorithm() override {
         const Gru g(xs, hs, x, n);
-        const Expr fresh = dhy(x, n) * (1_r - g.z) * ((1_r - g.fresh) * (1_r + g.fresh));
-        d(x, q, n) = select(q == 0, fresh * hs(x, 2, n) * slope(g.r), q == 1,
-                            dhy(x, n) * (hx(x, n) - g.fresh) * slope(g.z),
-                            of_h ? fresh * g.r : fresh);
+        const Expr d_candidate = dhy(x, n) * (1_r - g.z) *
+                                 ((1_r - g.candidate) * (1_r + g.candidate));
+        d(x, q, n) = select(
+            q == reset_gate, d_candidate * hs(x, new_gate, n) * sigmoid_derivative(g.r),
+            q == update_gate, dhy(x, n) * (hx(x, n) - g.candidate) * sigmoid_derivative(g.z),
+            of_h ? d_candidate * g.r : d_candidate);
     }
     void reference(Problem &p) const override {
         Array &result = p(sig.outputs[0].name);
         each(p, [&](int64_t i, int64_t k) {
             const GruValue g(p, i, k);
             const double dy = p("dhy")(i, k);
-            const double fresh = dy * (1 - g.z) * (1 - g.fresh * g.fresh);
-            result(i, 0, k) = fresh * p("hs")(i, 2, k) * slope(g.r);
-            result(i, 1, k) = dy * (p("hx")(i, k) - g.fresh) * slope(g.z);
-            result(i, 2, k) = of_h ? fresh * g.r : fresh;
+            const double d_candidate = dy * (1 - g.z) * (1 - g.candidate * g.candidate);
+            result(i, reset_gate, k) = d_candidate * p("hs")(i, new_gate, k) *
+                                       sigmoid_derivative(g.r);
+            result(i, update_gate, k) = dy * (p("hx")(i, k) - g.candidate) *
+                                        sigmoid_derivative(g.z);
+            result(i, new_gate, k) = of_h ? d_candidate * g.r : d_candidate;
         });
     }
 };
@@ -293,8 +304,8 @@ struct GruCell : Cell {
             const int64_t h = p["h"];
             const double r = sigmoid(a(i, k) + b(i, k));
             const double z = sigmoid(a(i, h + k) + b(i, h + k));
-            const double fresh = std::tanh(a(i, 2 * h + k) + r * b(i, 2 * h + k));
-            hy(i, k) = fresh + z * (p("hx")(i, k) - fresh);
+            const double candidate = std::tanh(a(i, 2 * h + k) + r * b(i, 2 * h + k));
+            hy(i, k) = candidate + z * (p("hx")(i, k) - candidate);
         });
         p.tensors["hy"] = hy;
     }

@@ -55,7 +55,7 @@ struct ArgExtremum : Op {
     }
     // Returns the pair to start with, which every element beats.
     Halide::Tuple none() const { return {largest ? math::lowest() : math::highest(), no_index}; }
-    // One row after another, in `width` partial results.
+    // Takes one row after another, in `width` partial results.
     void define_rows() {
         // Each partial result sees its elements in order, so of equal ones it keeps the first. It
         // sees at least one, because c >= width.
@@ -81,7 +81,7 @@ struct ArgExtremum : Op {
         }
         y(n) = from(0, n)[1];
     }
-    // Several rows side by side, one in each lane.
+    // Takes several rows side by side, one in each lane.
     void define_columns() {
         k = RDom(0, size("c"));
         best(n) = none();

@@ -8,6 +8,7 @@
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/tensor.h"
+#include "registry/tensor/tensor_methods.h"
 
 namespace halyard {
 
@@ -31,6 +32,10 @@ struct Adjoint {
 // One per input of `op`; valid until this thread's next call. Throws GradError when a gradient op
 // has an input that is neither an input nor an output of `op`, nor d<output>.
 const std::vector<Adjoint> &adjoints_of(const RegisteredOp &op);
+
+// Returns the gradient in a tensor of shape `given`, of which a tensor's method made another one
+// with gradient dy.
+Tensor gradient_through_method(const Tensor &dy, const TensorMethod &how, const Shape &given);
 
 struct ComposedGradient {
     const char *op, *input;

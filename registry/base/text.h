@@ -1,16 +1,20 @@
 // Small functions for messages and listings.
 #pragma once
 #include <string>
+#include <type_traits>
 
 namespace halyard {
 
-// Returns the texts of `list` with `separator` between them: "c, h, w".
+// Returns the texts or numbers of `list` with `separator` between them: "c, h, w".
 template<class List> std::string join(const List &list, const std::string &separator = ", ") {
     std::string text;
     bool first = true;
     for (const auto &element : list) {
         if (!first) text += separator;
-        text += element;
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(element)>>)
+            text += std::to_string(element);
+        else
+            text += element;
         first = false;
     }
     return text;

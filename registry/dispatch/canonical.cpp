@@ -11,11 +11,11 @@ void merge_dimensions(Shape &extents, std::vector<Shape> &strides, std::vector<i
     };
     for (int d = extents.rank(); d-- > 0;)
         if (extents[d] == 1) drop(d);
-    for (int d = extents.rank() - 1; d > 0; d--) {  // inner d, outer d-1
-        bool one = !classes || (*classes)[size_t(d)] == (*classes)[size_t(d) - 1];
+    for (int d = extents.rank() - 1; d > 0; d--) {
+        bool contiguous = !classes || (*classes)[size_t(d)] == (*classes)[size_t(d) - 1];
         for (const Shape &s : strides)
-            one = one && s[d - 1] == s[d] * extents[d];
-        if (!one) continue;
+            contiguous = contiguous && s[d - 1] == s[d] * extents[d];
+        if (!contiguous) continue;
         extents[d] *= extents[d - 1];
         drop(d - 1);
     }
@@ -23,7 +23,8 @@ void merge_dimensions(Shape &extents, std::vector<Shape> &strides, std::vector<i
 
 namespace {
 
-// Splits merged dimensions into outer loops and the last `rank`, padded in front with extents of 1.
+// Splits merged dimensions into outer loops and the last `rank`, which are padded in front with
+// extents of 1.
 void split(const Shape &extents, const std::vector<Shape> &strides, int rank, Canonical &c,
            std::vector<Layout> &layouts) {
     const int outer = std::max(0, extents.rank() - rank);
@@ -50,7 +51,7 @@ Canonical canonical_elementwise(const OpRecord &op, const Signature &sig,
     Shape extents;
     for (const Operand &o : in)
         extents = broadcast(op.name.c_str(), extents, o.shape);
-    checked_elements(op.name.c_str(), extents);  // each operand was, their broadcast may be larger
+    checked_elements(op.name.c_str(), extents);  // the broadcast may be larger than each operand
     Canonical c;
     std::vector<Shape> strides;
     for (const Operand &o : in) {
@@ -74,6 +75,7 @@ Canonical canonical_elementwise(const OpRecord &op, const Signature &sig,
 
 namespace {
 
+// Returns 1 for each dimension that is reduced, else 0.
 std::vector<int> reduced_dimensions(const OpRecord &op, const Ints &axes, int rank) {
     std::vector<int> reduced(static_cast<size_t>(rank), axes.empty());
     for (int64_t a : axes) {
@@ -90,9 +92,9 @@ std::vector<int> reduced_dimensions(const OpRecord &op, const Ints &axes, int ra
 std::vector<int> kept_first(const OpRecord &op, const Ints &axes, int rank) {
     const std::vector<int> reduced = reduced_dimensions(op, axes, rank);
     std::vector<int> order;
-    for (int klass = 0; klass < 2; klass++) {
+    for (int is_reduced = 0; is_reduced < 2; is_reduced++) {
         for (int d = 0; d < rank; d++)
-            if (reduced[size_t(d)] == klass) order.push_back(d);
+            if (reduced[size_t(d)] == is_reduced) order.push_back(d);
     }
     return order;
 }
@@ -107,96 +109,146 @@ Shape strides_in_order(const Shape &shape, const std::vector<int> &order) {
     return s;
 }
 
+namespace {
+
+bool is_full(const TensorSpec &t) {
+    return t.extents.size() == 4;
+}
+Shape reordered(const Shape &s, const std::vector<int> &order) {
+    Shape t;
+    for (int d : order)
+        t.push_back(s[d]);
+    return t;
+}
+
+// The tensors of a reduction, over the dimensions of the full ones.
+class ReductionSpace {
+public:
+    ReductionSpace(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in,
+                   const Ints &axes, bool keep_dims)
+        : op_(op), sig_(sig), in_(in), full_(in[0].shape), keep_dims_(keep_dims),
+          reduced_(reduced_dimensions(op, axes, full_.rank())) {
+        for (int d = 0; d < full_.rank(); d++) {
+            if (!reduced_[size_t(d)])
+                result_.push_back(full_[d]);
+            else if (keep_dims)
+                result_.push_back(1);
+        }
+    }
+
+    // Appends the strides of all tensors and the shapes of the outputs.
+    void lay_over(const std::vector<int> &order, std::vector<Shape> &strides,
+                  std::vector<Shape> &output_shapes) const {
+        for (size_t k = 0; k < in_.size(); k++) {
+            const TensorSpec &t = sig_.inputs[k];
+            const Shape &expected = is_full(t) ? full_ : result_;
+            if (!(in_[k].shape == expected)) {
+                throw ShapeError(op_.name, t.name + " has shape " + in_[k].shape.text() +
+                                               ", expected " + expected.text());
+            }
+            strides.push_back(is_full(t) ? in_[k].strides : along_full(in_[k].strides));
+        }
+        for (const TensorSpec &t : sig_.outputs) {
+            const bool full = is_full(t);
+            output_shapes.push_back(full ? full_ : result_);
+            if (full && !order.empty())
+                strides.push_back(strides_in_order(full_, order));
+            else
+                strides.push_back(full ? dense_strides(full_) : along_full(dense_strides(result_)));
+        }
+    }
+
+    const Shape &full() const { return full_; }
+    const std::vector<int> &reduced() const { return reduced_; }
+
+private:
+    // Returns a reduced tensor's strides along the full tensor's dimensions: 0 along reduced ones.
+    Shape along_full(const Shape &own) const {
+        Shape s;
+        int at = 0;
+        for (int d = 0; d < full_.rank(); d++) {
+            s.push_back(reduced_[size_t(d)] ? 0 : own[at]);
+            at += !reduced_[size_t(d)] || keep_dims_;
+        }
+        return s;
+    }
+
+    const OpRecord &op_;
+    const Signature &sig_;
+    const std::vector<Operand> &in_;
+    const Shape full_;
+    const bool keep_dims_;
+    const std::vector<int> reduced_;  // 1 for dimensions that are reduced
+    Shape result_;                    // the shape of reduced tensors
+};
+
+// Which merged dimension is o, r, i and s of the kernel (-1: none), and which are outer loops.
+struct KernelDimensions {
+    int slots[4] = {-1, -1, -1, -1};
+    std::vector<int> loops;
+};
+
+// Assigns merged dimensions from the innermost outward: s (reduced), i (kept), r (reduced), o
+// (kept). A kept dimension left over is an outer loop. Returns false if a reduced one is left over.
+bool assign_dimensions(const std::vector<int> &reduced, int rank, KernelDimensions &k) {
+    int slot = 3;
+    for (int d = rank; d-- > 0;) {
+        const bool is_reduced = reduced[size_t(d)] == 1;
+        while (slot >= 0 && (slot % 2 == 1) != is_reduced)
+            slot--;
+        if (slot >= 0)
+            k.slots[slot--] = d;
+        else if (!is_reduced)
+            k.loops.insert(k.loops.begin(), d);
+        else
+            return false;
+    }
+    return true;
+}
+
+Layout layout_of(const KernelDimensions &k, const Shape &extents, const Shape &strides, bool full) {
+    Layout l;
+    for (int d : k.loops)
+        l.outer.push_back(strides[d]);
+    for (int s = 0; s < 4; s++) {
+        if (!full && s % 2 == 1) continue;
+        const int d = k.slots[s];
+        l.shape.push_back(d < 0 ? 1 : extents[d]);
+        l.strides.push_back(d < 0 ? 0 : strides[d]);
+    }
+    return l;
+}
+
+}  // namespace
+
 Canonical canonical_reduction(const OpRecord &op, const Signature &sig,
                               const std::vector<Operand> &in, const Ints &axes, bool keep_dims,
                               const std::vector<int> &order) {
-    const Shape x = in[0].shape;
-    std::vector<int> reduced = reduced_dimensions(op, axes, x.rank());
-    auto is_full = [](const TensorSpec &t) { return t.extents.size() == 4; };
-    Shape kept;  // the reduced tensors' shape
-    for (int d = 0; d < x.rank(); d++) {
-        if (!reduced[size_t(d)])
-            kept.push_back(x[d]);
-        else if (keep_dims)
-            kept.push_back(1);
-    }
+    const ReductionSpace space(op, sig, in, axes, keep_dims);
     Canonical c;
-    // Every tensor over the dimensions of x: a reduced tensor doesn't move along what is reduced.
-    auto over_x = [&](const Shape &own, bool full) {
-        if (full) return own;
-        Shape s;
-        int at = 0;
-        for (int d = 0; d < x.rank(); d++) {
-            s.push_back(reduced[size_t(d)] ? 0 : own[at]);
-            at += !reduced[size_t(d)] || keep_dims;
-        }
-        return s;
-    };
     std::vector<Shape> strides;
-    for (size_t k = 0; k < in.size(); k++) {
-        const TensorSpec &t = sig.inputs[k];
-        const Shape &expected = is_full(t) ? x : kept;
-        if (!(in[k].shape == expected)) {
-            throw ShapeError(op.name, t.name + " has shape " + in[k].shape.text() + ", expected " +
-                                          expected.text());
-        }
-        strides.push_back(over_x(in[k].strides, is_full(t)));
-    }
-    for (const TensorSpec &t : sig.outputs) {
-        c.output_shapes.push_back(is_full(t) ? x : kept);
-        strides.push_back(over_x(is_full(t) && !order.empty()
-                                     ? strides_in_order(x, order)
-                                     : dense_strides(c.output_shapes.back()),
-                                 is_full(t)));
-    }
-    Shape extents = x;
+    space.lay_over(order, strides, c.output_shapes);
+    Shape extents = space.full();
+    std::vector<int> reduced = space.reduced();
     if (!order.empty()) {
-        auto reordered = [&](const Shape &s) {
-            Shape t;
-            for (int d : order)
-                t.push_back(s[d]);
-            return t;
-        };
-        extents = reordered(extents);
+        extents = reordered(extents, order);
         for (Shape &s : strides)
-            s = reordered(s);
-        const std::vector<int> was = reduced;
+            s = reordered(s, order);
         for (size_t d = 0; d < order.size(); d++)
-            reduced[d] = was[size_t(order[d])];
+            reduced[d] = space.reduced()[size_t(order[d])];
     }
     merge_dimensions(extents, strides, &reduced);
-    // From the inside: s (reduced), i (kept), r (reduced), o (kept); what doesn't fit that pattern
-    // is an outer loop or a copy.
-    int slot[4] = {-1, -1, -1, -1}, want = 3;  // o r i s
-    Shape loops;
-    std::vector<int> loop_dims;
-    for (int d = extents.rank(); d-- > 0;) {
-        const int klass = reduced[size_t(d)];
-        while (want >= 0 && (want % 2 == 1) != (klass == 1))
-            want--;
-        if (want >= 0)
-            slot[want--] = d;
-        else if (klass == 0) {
-            loops.insert(0, extents[d]);
-            loop_dims.insert(loop_dims.begin(), d);
-        } else {
-            c.needs_copies = true;
-            return c;
-        }
+    KernelDimensions k;
+    if (!assign_dimensions(reduced, extents.rank(), k)) {
+        c.needs_copies = true;
+        return c;
     }
-    c.loops = loops;
-    for (size_t k = 0; k < strides.size(); k++) {
-        const bool output = k >= in.size();
-        const bool full = is_full(output ? sig.outputs[k - in.size()] : sig.inputs[k]);
-        Layout l;
-        for (int d : loop_dims)
-            l.outer.push_back(strides[k][d]);
-        for (int s = 0; s < 4; s++) {
-            if (!full && s % 2 == 1) continue;
-            l.shape.push_back(slot[s] < 0 ? 1 : extents[slot[s]]);
-            l.strides.push_back(slot[s] < 0 ? 0 : strides[k][slot[s]]);
-        }
-        (output ? c.outputs : c.inputs).push_back(l);
+    for (int d : k.loops)
+        c.loops.push_back(extents[d]);
+    for (size_t t = 0; t < strides.size(); t++) {
+        const bool output = t >= in.size();
+        const TensorSpec &spec = output ? sig.outputs[t - in.size()] : sig.inputs[t];
+        (output ? c.outputs : c.inputs).push_back(layout_of(k, extents, strides[t], is_full(spec)));
     }
     return c;
 }

@@ -1,10 +1,9 @@
-// Canonical form: how the tensors of a call become the few strided dimensions that its kernel has.
-// Nothing is copied.
+// Canonical form: the few strided dimensions that a kernel iterates, made from the caller's tensors
+// without a copy.
 //
-// Every form works the same way: all tensors are laid over one iteration space (stride 0 where a
-// tensor doesn't move), neighbouring dimensions that all of them walk as one are merged, the
-// innermost ones become the kernel's dimensions and what is left over becomes outer loops around
-// the kernel.
+// All tensors of a call get strides along one iteration space; the stride is 0 where a tensor is
+// broadcast. Neighbouring dimensions that are contiguous in all tensors are merged. The innermost
+// ones become the kernel's dimensions, and the others become outer loops around the kernel.
 #pragma once
 #include <vector>
 
@@ -16,40 +15,41 @@
 namespace halyard {
 
 struct Layout {
-    Shape shape, strides;  // what a kernel sees, outermost first
+    Shape shape, strides;  // the kernel's dimensions, outermost first
     Shape outer;           // strides of the outer loops
 };
 
 struct Canonical {
     std::vector<Layout> inputs;
-    Shape loops;  // extents of the outer loops; empty = one call
-    // An output's shape as the caller sees it, from its kernel extents; and its layout once it has
-    // strides.
-    std::vector<Shape> output_shapes;
+    Shape loops;                       // extents of the outer loops; empty = one call
+    std::vector<Shape> output_shapes;  // the caller's
     std::vector<Layout> outputs;
-    bool needs_copies = false;
+    bool needs_copies = false;  // there is no such form of these strides
 };
 
 struct Operand {
     Shape shape, strides;
 };
 
-// x[*]: NumPy broadcasting. The outputs are dense tensors of the broadcast shape.
+// The form of x[*] signatures, with NumPy's broadcasting. The outputs are dense tensors of the
+// broadcast shape. Throws ShapeError when shapes don't broadcast.
 Canonical canonical_elementwise(const OpRecord &op, const Signature &sig,
                                 const std::vector<Operand> &in, int kernel_rank);
 
-// x[o,r,i,s] with y[o,i]: `axes` (empty = all) of the full tensors are reduced. Where kept and
-// reduced dimensions alternate more often than o r i s do, `needs_copies` is set: plan again with
-// `order` = kept dimensions first, in which the full tensors must then lie.
+// The form of signatures x[o,r,i,s] -> y[o,i]: `axes` (empty for all) of the full tensors are
+// reduced. When kept and reduced dimensions alternate more often than in o r i s, `needs_copies` is
+// set. The full tensors must then be copied, dense in the order kept_first(), which is passed as
+// `order` the next time.
 Canonical canonical_reduction(const OpRecord &op, const Signature &sig,
                               const std::vector<Operand> &in, const Ints &axes, bool keep_dims,
                               const std::vector<int> &order = {});
+// Returns all dimensions, kept ones before reduced ones.
 std::vector<int> kept_first(const OpRecord &op, const Ints &axes, int rank);
-// of a tensor that is dense with its dimensions in `order`
+// Returns the strides of a tensor that is dense with its dimensions in `order`.
 Shape strides_in_order(const Shape &shape, const std::vector<int> &order);
 
-// Merges dimensions d-1 and d of every stride list where all agree; extents of 1 vanish. `classes`:
-// only equal ones merge.
+// Removes dimensions of extent 1 and merges neighbours that are contiguous in every list of
+// strides. With `classes`, only dimensions of equal class are merged.
 void merge_dimensions(Shape &extents, std::vector<Shape> &strides,
                       std::vector<int> *classes = nullptr);
 

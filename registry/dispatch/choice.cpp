@@ -7,41 +7,35 @@
 
 #include "registry/base/fork.h"
 #include "registry/base/log.h"
-#include "registry/dispatch/dispatch.h"
+#include "registry/base/text.h"
+#include "registry/dispatch/force.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/expr.h"
 #include "registry/op/extension.h"
 
 namespace halyard {
 
-std::string refusal_of(const OpRecord &op, const KernelEntry &k,
-                       const std::map<std::string, int64_t> &dims) {
+std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims) {
     if (k.backend != "cpu") return "";
     if (!host_runs(k.variant)) return "this CPU lacks " + k.variant;
-    for (auto &v : op.variants) {
-        if (v.name == k.variant) {
-            std::map<std::string, int64_t> facts = dims;
-            for (auto &[name, value] : k.tunables)
-                facts[name] = value;
-            facts["lanes"] = k.lanes;
-            std::string why;
-            return holds(v.when, facts, &why) ? "" : why;
-        }
-    }
-    return "no variant of this name";
+    const auto v = std::ranges::find(op.variants, k.variant, &VariantSpec::name);
+    if (v == op.variants.end()) return "no variant of this name";
+    Dims names = dims;
+    for (const auto &[name, value] : k.tunables)
+        names[name] = value;
+    names["lanes"] = k.lanes;
+    std::string why;
+    return holds(v->when, names, &why) ? "" : why;
 }
 
 namespace {
 
-// The dtypes for which the op has kernels of the backend: "f32 f16".
-std::string dtypes_there(const RegisteredOp &op, const std::string &backend) {
-    std::set<std::string> seen;
-    std::string all;
-    for (const KernelEntry &k : op.kernels) {
-        if (k.backend == backend && seen.insert(k.dtypes).second)
-            all += (all.empty() ? "" : " ") + k.dtypes;
-    }
-    return all;
+// Returns the dtypes for which the op has kernels of the backend: "f32 f16".
+std::string dtypes_of_kernels(const RegisteredOp &op, const std::string &backend) {
+    std::vector<std::string> all;
+    for (const KernelEntry &k : op.kernels)
+        if (k.backend == backend && !std::ranges::count(all, k.dtypes)) all.push_back(k.dtypes);
+    return join(all, " ");
 }
 
 bool has_kernel(const RegisteredOp &op, const std::string &backend, const std::string &dtypes) {
@@ -52,14 +46,14 @@ bool has_kernel(const RegisteredOp &op, const std::string &backend, const std::s
 
 std::string lacks_kernel(const RegisteredOp &op, const std::string &backend,
                          const std::string &dtypes) {
-    const std::string there = dtypes_there(op, backend);
-    if (there.empty()) return "no " + backend + " kernel";
-    return "no " + backend + " kernel for " + dtypes + ", only for " + there;
+    const std::string available = dtypes_of_kernels(op, backend);
+    if (available.empty()) return "no " + backend + " kernel";
+    return "no " + backend + " kernel for " + dtypes + ", only for " + available;
 }
 
 }  // namespace
 
-std::string wanted_backend(const RegisteredOp &op, const std::string &dtypes) {
+std::string requested_backend(const RegisteredOp &op, const std::string &dtypes) {
     if (const Force::Choice *force = Force::current()) {
         const bool elsewhere = force->backend != "cpu" && force->backend != "ascend";
         return elsewhere && !op.record.gpu ? "cpu" : force->backend;
@@ -81,86 +75,122 @@ bool is_half(DType t) {
 
 std::string in_f32(const std::string &dtypes) {
     std::istringstream words(dtypes);
-    std::string wide;
+    std::vector<std::string> upcast;
     for (std::string w; std::getline(words, w, ',');)
-        wide += (wide.empty() ? "" : ",") + std::string(is_half(dtype_of(w)) ? "f32" : w);
-    return wide;
+        upcast.push_back(is_half(dtype_of(w)) ? "f32" : w);
+    return join(upcast, ",");
 }
 
-bool computes_in_f32(const RegisteredOp &op, const std::string &dtypes) {
+bool upcasts_to_f32(const RegisteredOp &op, const std::string &dtypes) {
     const Isa limit = Force::current() ? Force::current()->isa : active_isa();
-    const auto there = [&](const std::string &wanted) {
-        return std::any_of(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
+    const auto has_cpu_kernel = [&](const std::string &wanted) {
+        return std::ranges::any_of(op.kernels, [&](const KernelEntry &k) {
             return k.backend == "cpu" && k.dtypes == wanted && k.isa <= limit;
         });
     };
-    return !there(dtypes) && there(in_f32(dtypes));
+    return !has_cpu_kernel(dtypes) && has_cpu_kernel(in_f32(dtypes));
 }
 
 namespace {
 
-// Said once of an op and its dtypes, whatever the shapes.
-void say_it_stays_on_the_cpu(const std::string &backend, const std::string &op,
-                             const std::string &dtypes, const std::string &why) {
-    struct Said {
-        Said() { hold_over_fork(mutex); }
+// Logs, once for an op and its dtypes, that its calls run on the CPU.
+void log_stays_on_cpu(const std::string &backend, const std::string &op, const std::string &dtypes,
+                      const std::string &why) {
+    struct Logged {
+        Logged() { hold_over_fork(mutex); }
         std::mutex mutex;
         std::set<std::string> calls;
     };
-    static Said &said = *new Said;  // never destroyed: calls go on while a program ends
-    const std::lock_guard lock(said.mutex);
+    static Logged &logged = *new Logged;  // never destroyed: calls go on while a program ends
+    const std::lock_guard lock(logged.mutex);
     const std::string of = dtypes.empty() ? "" : " of " + dtypes;
-    if (said.calls.insert(backend + " " + op + " " + dtypes).second)
+    if (logged.calls.insert(backend + " " + op + " " + dtypes).second)
         log(LogLevel::warning, backend, op + of + " stays on the CPU: " + why);
+}
+
+// The conditions under which one backend's kernels are tried for a call.
+class Candidates {
+public:
+    Candidates(const RegisteredOp &op, const std::string &dtypes, const std::string &backend,
+               const Dims &dims)
+        : op_(op), dtypes_(dtypes), backend_(backend), dims_(dims), force_(Force::current()),
+          max_isa_(force_ ? force_->isa : active_isa()), forced_isa_(forced_isa()) {}
+
+    // Returns the reason why the kernel can't run the call; empty if it can.
+    std::string rejection(const KernelEntry &k) const {
+        if (k.dtypes != dtypes_) return "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
+        if (k.backend != backend_) return "runs on " + k.backend;
+        if (k.backend == "cpu" && (force_ ? k.isa != forced_isa_ : k.isa > max_isa_))
+            return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(max_isa_);
+        if (force_ && !force_->variant.empty() && k.variant != force_->variant)
+            return "variant " + force_->variant + " is forced";
+        const std::string why = rejection_reason(op_.record, k, dims_);
+        return why.empty() ? "" : "refused: " + why;
+    }
+
+    // Throws DispatchError with the reason for each kernel of the backend and the dtypes.
+    [[noreturn]] void fail() const {
+        std::string text = "no kernel takes this call:";
+        if (!has_kernel(op_, backend_, dtypes_)) text += " " + lacks_kernel(op_, backend_, dtypes_);
+        for (const KernelEntry &k : op_.kernels) {
+            if (k.dtypes == dtypes_ && k.backend == backend_)
+                text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + rejection(k);
+        }
+        throw DispatchError(op_.record.name, text);
+    }
+
+private:
+    // Returns the forced level, or the next one below for which there are kernels: some levels have
+    // only kernels that need an extension.
+    Isa forced_isa() const {
+        if (!force_) return max_isa_;
+        const auto suits = [&](const KernelEntry &k) {
+            return k.backend == "cpu" && k.dtypes == dtypes_ && k.isa <= max_isa_ &&
+                   (force_->variant.empty() ? !is_extension(k.variant)
+                                            : k.variant == force_->variant);
+        };
+        const auto first = std::ranges::find_if(op_.kernels, suits);
+        return first == op_.kernels.end() ? max_isa_ : first->isa;
+    }
+
+    const RegisteredOp &op_;
+    const std::string &dtypes_, &backend_;
+    const Dims &dims_;
+    const Force::Choice *force_;
+    Isa max_isa_, forced_isa_;
+};
+
+// Plans the call for the simulated device. Returns false if that rejects it.
+bool choose_ascend(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
+    const KernelEntry &k = simulated_device().kernel(op, dtypes);
+    const std::string why = simulated_device().rejection(plan, dtypes);
+    if (explaining) plan.candidates.push_back({&k, why});
+    if (!why.empty()) {
+        if (!explaining && !Force::current())
+            log_stays_on_cpu("ascend", op.record.name, dtypes, why);
+        return false;
+    }
+    plan.kernel = &k;
+    plan.simulated = true;
+    return true;
 }
 
 }  // namespace
 
-void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &wanted,
+void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &requested,
                    bool explaining, Plan &plan) {
-    std::string backend = wanted;
     plan.stays_on_cpu = stays_on_cpu(op, dtypes);
     if (!plan.stays_on_cpu.empty() && !explaining)
-        say_it_stays_on_the_cpu(device(), op.record.name, dtypes, plan.stays_on_cpu);
+        log_stays_on_cpu(device(), op.record.name, dtypes, plan.stays_on_cpu);
+    std::string backend = requested;
     if (backend == "ascend") {
-        const KernelEntry &k = simulated_device().kernel(op, dtypes);
-        const std::string why = simulated_device().refusal(plan, dtypes);
-        if (why.empty()) {
-            plan.kernel = &k;
-            plan.simulated = true;
-        }
-        if (explaining) plan.candidates.push_back({&k, why});
-        if (plan.kernel && !explaining) return;
-        if (!plan.kernel && !explaining && !Force::current())
-            say_it_stays_on_the_cpu("ascend", op.record.name, dtypes, why);
-        if (!plan.kernel) backend = "cpu";
+        const bool taken = choose_ascend(op, dtypes, explaining, plan);
+        if (taken && !explaining) return;
+        if (!taken) backend = "cpu";
     }
-    const auto *const force = Force::current();
-    const Isa limit = force ? force->isa : active_isa();
-    Isa forced = limit;
-    // where its level has nothing for these dtypes but what an extension adds, the next one below
-    // that has stands for it
-    if (force) {
-        const auto below = std::find_if(
-            op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
-                return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit &&
-                       (force->variant.empty() ? !is_extension(k.variant)
-                                               : k.variant == force->variant);
-            });
-        if (below != op.kernels.end()) forced = below->isa;
-    }
-    const auto why_not = [&](const KernelEntry &k) -> std::string {
-        if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
-        if (k.backend != backend) return "runs on " + k.backend;
-        if (k.backend == "cpu" && (force ? k.isa != forced : k.isa > limit))
-            return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
-        if (force && !force->variant.empty() && k.variant != force->variant)
-            return "variant " + force->variant + " is forced";
-        const std::string why = refusal_of(op.record, k, plan.dims);
-        return why.empty() ? "" : "refused: " + why;
-    };
+    const Candidates candidates(op, dtypes, backend, plan.dims);
     for (const KernelEntry &k : op.kernels) {
-        const std::string why = why_not(k);
+        const std::string why = candidates.rejection(k);
         if (why.empty() && !plan.kernel) {
             plan.kernel = &k;
             plan.on_device = backend != "cpu";
@@ -169,14 +199,7 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std:
         if (plan.kernel && !explaining) return;
     }
     if (plan.kernel || explaining) return;
-    if (backend == "cpu" && computes_in_f32(op, dtypes)) return;
-    std::string text = "no kernel takes this call:";
-    if (!has_kernel(op, backend, dtypes)) text += " " + lacks_kernel(op, backend, dtypes);
-    for (const KernelEntry &k : op.kernels) {
-        if (k.dtypes == dtypes && k.backend == backend)
-            text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);
-    }
-    throw DispatchError(op.record.name, text);
+    if (backend != "cpu" || !upcasts_to_f32(op, dtypes)) candidates.fail();
 }
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// Which kernel a planned call gets.
+// The choice of the kernel that runs a planned call.
 #pragma once
 #include <string>
 
@@ -6,26 +6,32 @@
 
 namespace halyard {
 
-// Where a call of these dtypes is to run: what is forced, or device(), or "cpu" where the op has no
-// kernel there for them. "ascend" for all ops: its programs are made for each call, and what it
-// refuses then goes to the CPU.
-std::string wanted_backend(const RegisteredOp &op, const std::string &dtypes);
+// Returns where a call of these dtypes should run: the forced backend, or device(), or "cpu" if the
+// op has no kernel for them on the device. The answer is "ascend" for all ops: its programs are
+// made for each call, and a call that it rejects then runs on the CPU.
+std::string requested_backend(const RegisteredOp &op, const std::string &dtypes);
 
-// Why a call of these dtypes isn't run by device(): "no opencl kernel for f16, only for f32"; ""
-// where it is, and where a backend is forced.
+// Returns the reason why device() doesn't run a call of these dtypes: "no opencl kernel for f16,
+// only for f32". Empty if it does, and if a backend is forced.
 std::string stays_on_cpu(const RegisteredOp &op, const std::string &dtypes);
 
-bool is_half(DType t);  // f16 bf16
-// with f32 for every 16-bit float: "f16,i32" becomes "f32,i32"
+bool is_half(DType t);  // f16 or bf16
+
+// Returns `dtypes` with f32 for every 16-bit float: "f16,i32" becomes "f32,i32".
 std::string in_f32(const std::string &dtypes);
 
-// Has the CPU, up to the forced or active level, no kernel for these dtypes, but one for
-// in_f32(dtypes)?
-bool computes_in_f32(const RegisteredOp &op, const std::string &dtypes);
+// Returns true if the CPU, up to the forced or active level, has a kernel for in_f32(dtypes) but
+// none for `dtypes`.
+bool upcasts_to_f32(const RegisteredOp &op, const std::string &dtypes);
 
-// Sets the plan's kernel: the first one of the backend for these dtypes ("f32,i32") that takes its
-// dims; where Ascend refuses the call, the CPU's. Throws DispatchError where none does; not when
-// `explaining`, which tells of every candidate what refused it, nor where the op computes_in_f32().
+// Returns why the condition of the kernel's variant rejects a problem of `dims`: "c<=256: c is
+// 512". Empty if the kernel takes it. Variants are CPU schedules: kernels of other backends take
+// all.
+std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims);
+
+// Sets the plan's kernel to the first one of `backend` for these dtypes ("f32,i32") that takes
+// plan.dims; for a call that Ascend rejects, to the CPU's. Throws DispatchError if there is none,
+// unless the call upcasts_to_f32(). With `explaining` it throws nothing and lists all candidates.
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &backend,
                    bool explaining, Plan &plan);
 

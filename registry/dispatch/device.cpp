@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "registry/base/error.h"
-#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan_generation.h"
 #include "registry/dispatch/registry.h"
 #include "registry/dispatch/simulated.h"
 

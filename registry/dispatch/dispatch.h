@@ -1,52 +1,32 @@
-// Dispatch: from tensors and attributes to the best kernel that takes them, and the call.
+// Dispatch: chooses the best kernel for tensors and attributes, and calls it.
 //
-// A call is planned once per op, attributes, dtypes, shapes and strides; the plan is cached per
-// thread, so a repeated call only allocates its outputs and runs. A plan knows every candidate it
-// refused and why: registry/dispatch/explain.h.
+// A call is planned once per op, attributes, dtypes, shapes and strides. The plan is cached per
+// thread, so a repeated call only allocates its outputs and runs. registry/dispatch/explain.h lists
+// every candidate of a plan with the reason for its rejection.
 #pragma once
 #include <span>
 #include <string>
 #include <vector>
 
+#include "registry/dispatch/force.h"
+#include "registry/dispatch/plan_generation.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard {
 
-// Runs `op` on `in`, returns its outputs. Throws ShapeError, DTypeError, AttrError or DispatchError
-// before anything is written; a zero-size output is returned without running a kernel.
+// Runs `op` on `in` and returns its outputs. Throws ShapeError, DTypeError, AttrError or
+// DispatchError before anything is written. An empty output is returned without running a kernel.
 std::vector<Tensor> dispatch(const RegisteredOp &op, std::span<const Tensor> in,
                              const Attrs &attrs);
-// of ops with one output
+// Returns the output of an op that has one.
 Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);
 
-// Writes into tensors the caller has (shapes, dtypes as dispatch() would return them). They may be
-// inputs too where op is elementwise, of several outputs each over the input it is called after;
-// other overlaps are refused with ShapeError.
+// Writes into the caller's tensors, which have the shapes and dtypes that dispatch() would return.
+// An elementwise op may write over an input; of several outputs, x_out may write over input x only.
+// Throws ShapeError on any other overlap.
 void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
                    std::span<const Tensor> out);
-
-// While it lives, this thread's calls use only kernels of this ISA and variant ("" = any). For
-// tests and benches.
-class Force {
-public:
-    Force(Isa isa, std::string variant, std::string backend = "cpu");
-    ~Force();
-    Force(const Force &) = delete;
-    Force &operator=(const Force &) = delete;
-    struct Choice {
-        Isa isa;
-        std::string variant, backend;
-    };
-    static const Choice *current();
-
-private:
-    Choice choice_;
-    const Choice *before_;
-};
-
-// Plans become stale when kernels are added, or the device or the ISA limit changes.
-void invalidate_plans();
 
 }  // namespace halyard

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "registry/base/text.h"
+#include "registry/dispatch/planner.h"
+
 namespace halyard {
 
-int Explanation::chosen() const {
+int Explanation::selected() const {
     for (size_t k = 0; k < plan.candidates.size(); k++)
-        if (plan.candidates[k].refused.empty()) return int(k);
+        if (plan.candidates[k].rejection.empty()) return int(k);
     return -1;
 }
 
@@ -16,7 +19,7 @@ std::map<std::string, int64_t> Explanation::problem() const {
     for (const AttrSpec &a : plan.op->record.attrs) {
         for (auto &name : a.choices)
             dims.erase(name);
-    }  // known to expressions only
+    }
     return dims;
 }
 
@@ -52,42 +55,54 @@ std::string label_of(const KernelEntry &k) {
            (k.backend == "cpu" ? std::string(" ") + name_of(k.isa) : "");
 }
 
-std::string text_of(const Explanation &e, const Note &copy_note, const Note &candidate_note) {
-    const RegisteredOp &op = *e.plan.op;
-    std::string s = op.record.name + ": " + op.record.signature +
-                    "\n  attributes: " + e.attributes + "\n  problem:";
-    for (auto &[name, value] : e.problem())
+namespace {
+
+// The first lines: the op, its problem and what its plan decided.
+std::string text_of_plan(const Explanation &e) {
+    const Plan &plan = e.plan;
+    const OpRecord &record = plan.op->record;
+    std::string s = record.name + ": " + record.signature + "\n  attributes: " + e.attributes +
+                    "\n  problem:";
+    for (const auto &[name, value] : e.problem())
         s += " " + name + "=" + std::to_string(value);
     s += "\n";
-    if (!e.plan.loops.empty()) s += "  outer loops: " + e.plan.loops.text() + "\n";
-    if (e.plan.converted && e.plan.converted->simulated) {
+    if (!plan.loops.empty()) s += "  outer loops: " + plan.loops.text() + "\n";
+    if (plan.converted && plan.converted->simulated) {
         s += "  computed in f16, between conversions: precision_mode allows it where f32 has no "
              "program\n";
-    } else if (e.plan.converted)
+    } else if (plan.converted) {
         s += "  computed in f32, between conversions: 16-bit floats have no kernels below avx2\n";
-    if (!e.plan.stays_on_cpu.empty()) s += "  stays on the CPU: " + e.plan.stays_on_cpu + "\n";
+    }
+    if (!plan.stays_on_cpu.empty()) s += "  stays on the CPU: " + plan.stays_on_cpu + "\n";
+    return s;
+}
+
+std::string text_of_candidate(const Plan::Candidate &c, bool selected) {
+    std::string s = (selected ? "  -> " : "     ") + label_of(*c.kernel);
+    if (!selected) return s + (c.rejection.empty() ? ": fits, ranked lower" : ": " + c.rejection);
+    s += ": chosen";
+    for (const auto &[name, value] : c.kernel->tunables)
+        s += " " + name + "=" + std::to_string(value);
+    return s;
+}
+
+}  // namespace
+
+std::string text_of(const Explanation &e, const Note &copy_note, const Note &candidate_note) {
+    const Signature &signature = e.plan.op->signature;
+    std::string s = text_of_plan(e);
     for (size_t k = 0; k < e.copies.size(); k++) {
-        const auto &c = e.copies[k];
-        s += "  copies " + (c.input ? op.signature.inputs : op.signature.outputs)[c.tensor].name +
-             ": " + c.why + (copy_note ? copy_note(k) : "") + "\n";
+        const Explanation::Copy &c = e.copies[k];
+        s += "  copies " + (c.input ? signature.inputs : signature.outputs)[c.tensor].name + ": " +
+             c.why + (copy_note ? copy_note(k) : "") + "\n";
     }
     for (size_t k = 0; k < e.plan.candidates.size(); k++) {
-        const auto &c = e.plan.candidates[k];
-        const bool choice = int(k) == e.chosen();
-        s += std::string(choice ? "  -> " : "     ") + label_of(*c.kernel) +
-             (choice              ? ": chosen"
-              : c.refused.empty() ? ": fits, ranked lower"
-                                  : ": " + c.refused);
-        if (choice) {
-            for (auto &[name, value] : c.kernel->tunables)
-                s += " " + name + "=" + std::to_string(value);
-        }
-        s += (candidate_note ? candidate_note(k) : "") + "\n";
+        s += text_of_candidate(e.plan.candidates[k], int(k) == e.selected()) +
+             (candidate_note ? candidate_note(k) : "") + "\n";
     }
-    if (!e.other_dtypes.empty()) s += "  kernels for other dtypes:";
-    for (auto &d : e.other_dtypes)
-        s += " " + d;
-    return s + (e.other_dtypes.empty() ? "" : "\n");
+    if (!e.other_dtypes.empty())
+        s += "  kernels for other dtypes: " + join(e.other_dtypes, " ") + "\n";
+    return s;
 }
 
 std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {

@@ -1,5 +1,5 @@
-// Explain: which kernel a call gets, what refused the others, and what lies between the caller's
-// tensors and the kernel.
+// Explanations: which kernel a call gets, why the others were rejected, and which tensors are
+// copied on the way to the kernel.
 #pragma once
 #include <functional>
 
@@ -12,22 +12,23 @@ struct Explanation {
     Plan plan;  // with every candidate for the dtypes of the call
     struct Copy {
         bool input = true;
-        size_t tensor = 0;  // its place among the inputs or the outputs
+        size_t tensor = 0;  // the index among the inputs or the outputs
         std::string why;
     };
     std::vector<Copy> copies;
-    std::vector<std::string> other_dtypes;  // sets that there are kernels for, beside the call's
+    std::vector<std::string> other_dtypes;  // other sets for which there are kernels
 
-    int chosen() const;  // its place among the candidates; -1 where none fits
-    // Dimensions, attributes and what derives from them, without the names of choices.
+    // Returns the index of the selected kernel among the candidates; -1 if none fits.
+    int selected() const;
+    // Returns dimensions, attributes and derived values, without the names of choices.
     std::map<std::string, int64_t> problem() const;
 };
 
-// Throws what planning the call throws, but not where no kernel fits.
+// Throws what make_plan() throws, but nothing when no kernel fits.
 Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);
 
-// As text, a line for each candidate; `copy_note` and `candidate_note` may add to the lines of
-// their places.
+// Returns the explanation with a line for each copy and each candidate. A note is a text to append
+// to the line of the copy or candidate with this index.
 using Note = std::function<std::string(size_t)>;
 std::string text_of(const Explanation &e, const Note &copy_note = {},
                     const Note &candidate_note = {});

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "registry/base/error.h"
-#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan_generation.h"
 #include "registry/dispatch/reproducible.h"
 #include "registry/op/op_record.h"
 

@@ -1,5 +1,5 @@
-// Plan: one call, prepared. Made once for given shapes, strides, dtypes and attributes; run many
-// times.
+// Plan: one call, prepared. It is made once for given shapes, strides, dtypes and attributes
+// (registry/dispatch/planner.h) and run many times (registry/dispatch/run_plan.h).
 #pragma once
 #include <map>
 #include <memory>
@@ -23,15 +23,15 @@ struct OperandMeta {
 OperandMeta meta_of(const Tensor &t);
 
 struct Plan {
-    static constexpr size_t max_arguments = 24;  // tensors, and scalars
+    static constexpr size_t max_arguments = 24;  // of tensors, and of scalars
     struct Buffer {
         halide_type_t type = {};
         int rank = 0;
         halide_dimension_t dims[max_rank] = {};  // innermost first
         int64_t bytes_per_element = 4;
         Shape outer;  // byte strides of the outer loops
-        // Not empty: no kernel takes this tensor as it lies. It is expanded to copy_shape, and its
-        // copy has the dimensions in this order, dense.
+        // Not empty when no kernel takes this tensor's strides: the tensor is expanded to
+        // copy_shape and copied, dense with its dimensions in this order.
         std::vector<int> copy_order;
         Shape copy_shape;
     };
@@ -39,63 +39,37 @@ struct Plan {
         Shape shape;
         DType dtype = DType::f32;
     };
+    // The value of a scalar argument. `attr` or `integer_attr`, if it is not -1, is the attribute
+    // whose value at each call is passed; else `i` is passed, computed when the call was planned.
     struct Scalar {
-        int32_t i = 0;  // an integer as it was when the call was planned
-        int attr = -1;  // >= 0: a real, this attribute's value at the call
-        // >= 0: this attribute's value at the call, of which `i` is the first
-        int integer_attr = -1;
+        int32_t i = 0;
+        int attr = -1;          // a real attribute
+        int integer_attr = -1;  // an integer attribute
+    };
+    // A kernel that was considered. `rejection` is the reason why it can't run this call; it is
+    // empty for the selected kernel and for those ranked below it.
+    struct Candidate {
+        const KernelEntry *kernel;
+        std::string rejection;
     };
 
     const RegisteredOp *op = nullptr;
-    const KernelEntry *kernel = nullptr;  // null where `converted` computes
+    const KernelEntry *kernel = nullptr;  // null when `converted` computes
     std::vector<Buffer> inputs;
     std::vector<Output> outputs;
     std::vector<Scalar> scalars;
-    Shape loops;
-    bool on_device = false;               // not the CPU
-    bool simulated = false;               // by simulated_device()
-    std::string stays_on_cpu;             // why device() doesn't run it; "" where it does
-    std::map<std::string, int64_t> dims;  // what predicates saw
-    struct Candidate {
-        const KernelEntry *kernel;
-        std::string refused;
-    };                                  // refused: empty for the choice and what it beats
-    std::vector<Candidate> candidates;  // those for the dtypes of the call, or of `converted`
-    // This call in other dtypes, between conversions. In f32 that of f16 and bf16 on a CPU before
-    // AVX2, for which there are no kernels: kernels compute in f32 and round once, so the bits are
-    // the same. In f16 that of f32 on Ascend, where set_narrows_on_ascend() allows it.
+    Shape loops;                          // extents of the loops around the kernel
+    bool on_device = false;               // runs on a device other than the CPU
+    bool simulated = false;               // runs on simulated_device()
+    std::string stays_on_cpu;             // the reason why device() doesn't run it; else empty
+    std::map<std::string, int64_t> dims;  // the values that conditions of variants read
+    std::vector<Candidate> candidates;    // for the dtypes of the call, or of `converted`
+    // The plan that computes this call in other dtypes, between conversions. It is in f32 for f16
+    // and bf16 on a CPU below AVX2, for which there are no kernels; kernels compute in f32 and
+    // round once, so the bits are the same. It is in f16 for f32 on Ascend, if
+    // set_narrows_on_ascend() allows that.
     std::shared_ptr<const Plan> converted;
-    std::vector<DType> converted_inputs;  // what `converted` takes
+    std::vector<DType> converted_inputs;  // the dtypes of the inputs of `converted`
 };
-
-// Names that expressions may use: integer attributes, their parts and choices; then lets and
-// derived scalars, each as soon as everything it needs is in `dims`. A let join_h_w that isn't 0
-// allows kernels to see maps of h rows as one row of h*w.
-void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims);
-void bind_derived(const OpRecord &op, std::map<std::string, int64_t> &dims);
-// An expression of the op's; a ShapeError (overflow, division by zero) names the op and the
-// expression.
-int64_t value_of(const OpRecord &op, const std::string &expression,
-                 const std::map<std::string, int64_t> &dims);
-// Throws AttrError or ShapeError where a condition of the op's fails. Not `all`: only those whose
-// names are in `dims` already.
-void check_conditions(const OpRecord &op, const std::map<std::string, int64_t> &dims, bool all);
-
-// What the condition of the kernel's variant says against a problem of `dims`: "c<=256: c is 512";
-// "" where the kernel takes it. Variants are CPU schedules: others take everything.
-std::string refusal_of(const OpRecord &op, const KernelEntry &k,
-                       const std::map<std::string, int64_t> &dims);
-
-// Throws the error that tells the caller what is wrong; `candidates` is filled only when
-// `explaining`.
-Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
-               bool explaining = false);
-
-// What run_plan() makes of t where a plan copies: expanded to the buffer's copy_shape, dense with
-// its dimensions in copy_order. It is seen with its dimensions as they were.
-Tensor gathered(const Tensor &t, const Plan::Buffer &b);
-
-void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs,
-              std::span<const Tensor> out);
 
 }  // namespace halyard

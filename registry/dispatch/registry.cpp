@@ -6,7 +6,7 @@
 
 #include "registry/base/edit_distance.h"
 #include "registry/base/error.h"
-#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan_generation.h"
 #include "registry/op/expr.h"
 
 namespace halyard {
@@ -64,8 +64,13 @@ void Registry::add(const std::vector<const OpFile *> &files) {
         for (const OpRecord &r : file->ops) {
             if (const RegisteredOp *same = find(r.name); same && same->record.name == r.name)
                 throw Error(r.name, "two ops of this name");
-            auto op = std::make_unique<RegisteredOp>(RegisteredOp{
-                r, Signature(r.name, r.signature), {}, {}, file->name, only_arguments(r)});
+            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r,
+                                                                  Signature(r.name, r.signature),
+                                                                  {},
+                                                                  {},
+                                                                  file->name,
+                                                                  file->family,
+                                                                  only_arguments(r)});
             op->shares_plans = std::ranges::count(op->only_argument, true) > 0;
             for (const std::string &further : further_names(r)) {
                 if (!further_.emplace(further, op.get()).second)

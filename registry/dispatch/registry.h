@@ -20,6 +20,7 @@ struct RegisteredOp {
     std::list<KernelEntry> kernels;
     std::vector<std::string> gradient_inputs;  // those for which Registry::gradient_in finds an op
     std::string file;                          // where it is written: "softmax"
+    std::string family;                        // OpFile::family: "rowwise"
     // By attribute: does it do nothing but become a kernel's argument, so that calls which differ
     // in it share a plan? A seed, for one.
     std::vector<bool> only_argument;

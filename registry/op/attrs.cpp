@@ -1,8 +1,12 @@
 #include "registry/op/attrs.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <sstream>
 
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
@@ -120,62 +124,67 @@ void Attrs::set(size_t k, const AttrValue &value) {
     rehash();
 }
 
+namespace {
+
+// Returns the integers of `value`; one integer stands for all parts.
+Ints ints_of(const OpRecord &op, const AttrSpec &a, Ints value) {
+    if (a.parts.empty()) return value;
+    if (value.size() == 1) value.assign(a.parts.size(), value[0]);
+    if (value.size() != a.parts.size()) {
+        throw AttrError(op.name, fmt::format("{} has {} values, expected 1 or {}", a.name,
+                                             value.size(), a.parts.size()));
+    }
+    return value;
+}
+
+int64_t choice_of(const OpRecord &op, const AttrSpec &a, const std::string &name) {
+    const auto it = std::ranges::find(a.choices, name);
+    if (it != a.choices.end()) return it - a.choices.begin();
+    throw AttrError(op.name, a.name + " is '" + name + "', expected one of " + join(a.choices));
+}
+
+int64_t dtype_value(const OpRecord &op, const AttrSpec &a, const std::string &name) {
+    try {
+        return static_cast<int64_t>(dtype_of(name));
+    } catch (const DTypeError &e) {
+        throw AttrError(op.name, a.name + ": " + e.detail());
+    }
+}
+
+// Returns the value as a T. Throws AttrError naming what was expected if it is of another type.
+template<class T>
+const T &get(const OpRecord &op, const AttrSpec &a, const AttrValue &value, const char *expected) {
+    if (const T *v = std::get_if<T>(&value.v)) return *v;
+    throw AttrError(op.name, a.name + ": expected " + expected);
+}
+
+}  // namespace
+
 void Attrs::assign(size_t k, const AttrValue &value) {
     const AttrSpec &a = op_->attrs[k];
     Value &to = values_[k];
-    auto wrong = [&](const char *expected) {
-        throw AttrError(op_->name, a.name + ": expected " + expected);
-    };
-    const auto *i = std::get_if<int64_t>(&value.v);
-    const auto *r = std::get_if<double>(&value.v);
-    const auto *s = std::get_if<std::string>(&value.v);
-    const auto *list = std::get_if<Ints>(&value.v);
+    const auto *integer = std::get_if<int64_t>(&value.v);
     switch (a.kind) {
     case AttrKind::integer:
-    case AttrKind::boolean:
-        if (!i) wrong("an integer");
-        to.i = *i;
-        break;
+    case AttrKind::boolean: to.i = get<int64_t>(*op_, a, value, "an integer"); break;
     case AttrKind::real:
-        if (!i && !r) wrong("a number");
-        to.r = r ? *r : double(*i);
+        to.r = integer ? static_cast<double>(*integer) : get<double>(*op_, a, value, "a number");
         break;
     case AttrKind::ints:
-        if (!i && !list) wrong("integers");
-        to.ints = list ? *list : Ints{*i};
-        if (!a.parts.empty()) {  // one value stands for all
-            if (to.ints.size() == 1) to.ints.assign(a.parts.size(), to.ints[0]);
-            if (to.ints.size() != a.parts.size()) {
-                throw AttrError(op_->name, a.name + " has " + std::to_string(to.ints.size()) +
-                                               " values, expected 1 or " +
-                                               std::to_string(a.parts.size()));
-            }
-        }
+        to.ints = ints_of(*op_, a,
+                          integer ? Ints{*integer} : get<Ints>(*op_, a, value, "integers"));
         break;
-    case AttrKind::choice: {
-        if (!s) wrong("a name");
-        std::string all;
-        to.i = -1;
-        for (size_t c = 0; c < a.choices.size(); c++) {
-            if (a.choices[c] == *s) to.i = int64_t(c);
-            all += (c ? ", " : "") + a.choices[c];
-        }
-        if (to.i < 0)
-            throw AttrError(op_->name, a.name + " is '" + *s + "', expected one of " + all);
+    case AttrKind::choice:
+        to.i = choice_of(*op_, a, get<std::string>(*op_, a, value, "a name"));
+        break;
+    case AttrKind::dtype:
+        to.i = dtype_value(*op_, a, get<std::string>(*op_, a, value, "a dtype"));
+        break;
+    case AttrKind::text: {
+        const std::string &text = get<std::string>(*op_, a, value, "text");
+        to.ints.assign(text.begin(), text.end());
         break;
     }
-    case AttrKind::dtype:
-        if (!s) wrong("a dtype");
-        try {
-            to.i = int64_t(dtype_of(*s));
-        } catch (const DTypeError &e) {  // "[dtype] unknown dtype 'f31', expected one of ..."
-            throw AttrError(op_->name, a.name + ": " + e.detail());
-        }
-        break;
-    case AttrKind::text:
-        if (!s) wrong("text");
-        to.ints.assign(s->begin(), s->end());
-        break;
     }
 }
 
@@ -215,11 +224,8 @@ std::string Attrs::text() const {
             s += number;
             break;
         case AttrKind::choice: s += a.choices[size_t(values_[k].i)]; break;
-        case AttrKind::dtype: s += name_of((DType)values_[k].i); break;
-        case AttrKind::ints:
-            for (size_t j = 0; j < values_[k].ints.size(); j++)
-                s += (j ? "," : "") + std::to_string(values_[k].ints[j]);
-            break;
+        case AttrKind::dtype: s += name_of(static_cast<DType>(values_[k].i)); break;
+        case AttrKind::ints: s += join(values_[k].ints, ","); break;
         case AttrKind::text: s += words(k); break;
         default: s += std::to_string(values_[k].i);
         }

@@ -1,12 +1,12 @@
-// The names that a record's expressions may use, and their values.
+#include "registry/op/names.h"
+
 #include <algorithm>
 
-#include "registry/dispatch/plan.h"
 #include "registry/op/expr.h"
 
 namespace halyard {
 
-void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims) {
+void bind_attributes(const Attrs &attrs, Dims &dims) {
     const OpRecord &r = attrs.op();
     for (size_t k = 0; k < r.attrs.size(); k++) {
         const AttrSpec &a = r.attrs[k];
@@ -20,21 +20,11 @@ void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims) {
     }
 }
 
-int64_t value_of(const OpRecord &op, const std::string &expression,
-                 const std::map<std::string, int64_t> &dims) {
-    try {
-        return evaluate<int64_t>(expression, dims);
-    } catch (const ShapeError &e) {  // "[expr] overflow: 2 * 4611686018427387904"
-        throw ShapeError(op.name, e.detail() + " in '" + expression + "'");
-    }
-}
-
 namespace {
 
-// How a condition fails: "stride_h>=1: stride_h is 0", "pad_mode==pad||top==0 (pad_mode=valid,
-// top=1)"; "" where it holds.
-std::string broken(const OpRecord &op, const ParsedExpr &condition,
-                   const std::map<std::string, int64_t> &dims) {
+// Returns how a condition fails: "stride_h>=1: stride_h is 0" or "pad_mode==pad||top==0
+// (pad_mode=valid, top=1)"; "" when it holds.
+std::string broken(const OpRecord &op, const ParsedExpr &condition, const Dims &dims) {
     std::string why;
     try {
         if (holds(condition.text(), dims, &why)) return "";
@@ -58,7 +48,7 @@ std::string broken(const OpRecord &op, const ParsedExpr &condition,
 
 }  // namespace
 
-void check_conditions(const OpRecord &op, const std::map<std::string, int64_t> &dims, bool all) {
+void check_conditions(const OpRecord &op, const Dims &dims, bool all) {
     for (const std::string &text : op.conditions) {
         const ParsedExpr condition(text, op.name);
         bool known = true, of_attribute = false;
@@ -77,13 +67,13 @@ void check_conditions(const OpRecord &op, const std::map<std::string, int64_t> &
     }
 }
 
-void bind_derived(const OpRecord &r, std::map<std::string, int64_t> &dims) {
+void bind_derived(const OpRecord &r, Dims &dims) {
     auto derive = [&](const std::string &name, const std::string &value) {
         if (dims.count(name)) return;
         const std::vector<std::string> needed = ParsedExpr(value).names();
         for (auto &n : needed)
             if (!dims.count(n)) return;
-        dims[name] = value_of(r, value, dims);
+        dims[name] = value_of(r.name, value, dims);
     };
     for (int round = 0; round < 2; round++) {
         for (auto &s : r.scalars)

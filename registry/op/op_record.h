@@ -129,6 +129,8 @@ struct OpFile {
     std::string name;  // "softmax": kernels/rowwise/softmax.cpp
     std::vector<OpRecord> ops;
     std::vector<KernelEntry> kernels;
+    // The folder of the file below kernels/: "rowwise". Listings group ops by it.
+    std::string family = {};
 };
 
 }  // namespace halyard

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <sstream>
 
+#include <fmt/core.h>
+
+#include "registry/base/text.h"
 #include "registry/tensor/dtype.h"
 
 namespace halyard {
@@ -115,28 +118,8 @@ private:
     size_t at_ = 0;
 };
 
-std::string joined(const TensorSpec &t) {
-    std::string s = t.group.empty() ? "" : ".." + t.group;
-    for (const std::string &e : t.extents)
-        s += (s.empty() ? "" : ",") + e;
-    return s;
-}
-
-int64_t value_of(const Signature &sig, const std::string &text, const Dims &dims) {
-    const ParsedExpr e(text, sig.op);
-    try {
-        return e.evaluate<int64_t>([&](const std::string &name) {
-            const auto it = dims.find(name);
-            if (it == dims.end()) unknown_name(sig.op, name, text);
-            return it->second;
-        });
-    } catch (const ShapeError &error) {
-        throw ShapeError(sig.op, error.detail() + " in '" + text + "'");
-    }
-}
-
-// " with c=6, groups=4": the names an expression used.
-std::string used(const std::string &text, const Dims &dims) {
+// Returns the names of an expression with their values: " with c=6, groups=4".
+std::string values_used(const std::string &text, const Dims &dims) {
     const ParsedExpr e(text);
     std::string s;
     for (const std::string &name : e.names())
@@ -157,20 +140,15 @@ void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b
     }
     const int rank = int(t.extents.size());
     const int lead = in.rank() - rank;
-    if (lead < 0 || (lead > 0 && t.group.empty())) {
-        throw ShapeError(sig.op, t.name + " has rank " + std::to_string(in.rank()) + ", expected " +
-                                     (t.group.empty() ? "" : "at least ") + std::to_string(rank) +
-                                     " (" + joined(t) + ")");
-    }
+    check_rank(sig.op, t, in.rank());
     const std::string from = t.name + in.text();
     const auto set = [&](const std::string &name, int64_t v) {
         const auto [it, fresh] = dims.emplace(name, v);
         if (fresh)
             b.origin[name] = from;
         else if (it->second != v) {
-            throw ShapeError(sig.op, t.name + "." + name + " is " + std::to_string(v) +
-                                         ", expected " + std::to_string(it->second) +
-                                         (b.origin.count(name) ? " from " + b.origin[name] : ""));
+            refuse_extent(sig.op, t.name, name, v, it->second,
+                          b.origin.count(name) ? " from " + b.origin[name] : "");
         }
     };
     if (!t.group.empty()) {
@@ -193,13 +171,10 @@ void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &i
     const int rank = int(t.extents.size());
     for (int i = 0; i < rank; i++) {
         const std::string &e = t.extents[size_t(i)];
-        const int64_t is = in[in.rank() - rank + i];
         if (is_name(e)) continue;
-        const int64_t expected = value_of(sig, e, dims);
-        if (is != expected) {
-            throw ShapeError(sig.op, t.name + "." + e + " is " + std::to_string(is) +
-                                         ", expected " + std::to_string(expected) + used(e, dims));
-        }
+        const int64_t got = in[in.rank() - rank + i];
+        const int64_t expected = value_of(sig.op, e, dims);
+        if (got != expected) refuse_extent(sig.op, t.name, e, got, expected, values_used(e, dims));
     }
 }
 
@@ -232,16 +207,49 @@ Signature::Signature(const std::string &op_name, const std::string &signature_te
     }
 }
 
-Shape Signature::shape(const TensorSpec &spec, const Dims &dims) const {
+void check_rank(const std::string &op, const TensorSpec &t, int rank) {
+    const int own = int(t.extents.size());
+    if (rank == own || (rank > own && !t.group.empty())) return;
+    std::string list = join(t.extents, ",");
+    if (!t.group.empty()) list = ".." + t.group + (list.empty() ? "" : ",") + list;
+    throw ShapeError(op, fmt::format("{} has rank {}, expected {}{} ({})", t.name, rank,
+                                     t.group.empty() ? "" : "at least ", own, list));
+}
+
+int64_t value_of(const std::string &op, const std::string &expression, const Dims &dims) {
+    const ParsedExpr e(expression, op);
+    try {
+        return e.evaluate<int64_t>([&](const std::string &name) {
+            const auto it = dims.find(name);
+            if (it == dims.end()) unknown_name(op, name, expression);
+            return it->second;
+        });
+    } catch (const ShapeError &error) {  // "[expr] overflow: 2 * 4611686018427387904"
+        throw ShapeError(op, error.detail() + " in '" + expression + "'");
+    }
+}
+
+Shape extents_of(const std::string &op, const TensorSpec &t, const Dims &dims) {
     Shape s;
-    if (!spec.group.empty()) s.push_back(value_of(*this, spec.group, dims));
-    for (const std::string &e : spec.extents) {
-        s.push_back(value_of(*this, e, dims));
+    for (const std::string &e : t.extents) {
+        s.push_back(value_of(op, e, dims));
         if (s.back() < 0) {
-            throw ShapeError(op, spec.name + "." + e + " is " + std::to_string(s.back()) +
-                                     ", expected 0 or more" + used(e, dims));
+            throw ShapeError(op, fmt::format("{}.{} is {}, expected 0 or more{}", t.name, e,
+                                             s.back(), values_used(e, dims)));
         }
     }
+    return s;
+}
+
+void refuse_extent(const std::string &op, const std::string &tensor, const std::string &extent,
+                   int64_t got, int64_t expected, const std::string &reason) {
+    throw ShapeError(
+        op, fmt::format("{}.{} is {}, expected {}{}", tensor, extent, got, expected, reason));
+}
+
+Shape Signature::shape(const TensorSpec &spec, const Dims &dims) const {
+    Shape s = extents_of(op, spec, dims);
+    if (!spec.group.empty()) s.insert(0, value_of(op, spec.group, dims));
     return s;
 }
 
@@ -266,9 +274,8 @@ std::vector<Shape> Signature::infer_into(const std::vector<Shape> &in, Dims &dim
             out.push_back(b.any);
             continue;
         }
-        Shape s = shape(t, dims);
+        Shape s = extents_of(op, t, dims);
         if (!t.group.empty()) {
-            s.erase(0);
             const Shape &lead = b.groups.at(t.group);
             for (int i = 0; i < lead.rank(); i++)
                 s.insert(i, lead[i]);

@@ -62,6 +62,24 @@ public:
     Shape shape(const TensorSpec &spec, const Dims &dims) const;
 };
 
+// The shape rules that Signature::infer and the planning of calls share. `op` stands in front of
+// errors.
+
+// Throws ShapeError unless t may have this rank: "a has rank 1, expected at least 2 (..g,m,k)".
+void check_rank(const std::string &op, const TensorSpec &t, int rank);
+
+// Returns the value of an expression. Throws AttrError on an unknown name, ShapeError on overflow
+// and division by zero.
+int64_t value_of(const std::string &op, const std::string &expression, const Dims &dims);
+
+// Returns the values of t's extents, without its group. Throws ShapeError when one is negative.
+Shape extents_of(const std::string &op, const TensorSpec &t, const Dims &dims);
+
+// Throws the ShapeError "b.k is 4, expected 3<reason>".
+[[noreturn]] void refuse_extent(const std::string &op, const std::string &tensor,
+                                const std::string &extent, int64_t got, int64_t expected,
+                                const std::string &reason);
+
 // "softmax" of "softmax_dx": what an op differentiates if it is a gradient op; "" where its name
 // can't be one's.
 std::string forward_name(const std::string &op);

@@ -153,13 +153,12 @@ Header read_header(Source &s) {
     return HeaderReader(s, text).read();
 }
 
-// A type of NumPy's, the dtype of ours with every value it has, the size of one element in the
-// file, and of integers the bits without the sign.
+// A type of NumPy's.
 struct Format {
     const char *descr;
-    size_t bytes;
-    DType dtype;
-    int bits;
+    size_t bytes;  // of one element in the file
+    DType dtype;   // ours that holds every value
+    int bits;      // of an integer, without its sign
 };
 constexpr Format formats[] = {
     {"f8", 8, DType::f64, 0},  {"f4", 4, DType::f32, 0},    {"f2", 2, DType::f16, 0},
@@ -177,67 +176,82 @@ const Format &format_of(const Source &s, const std::string &descr) {
                                  "', expected little-endian f8 f4 f2 i8 i4 i2 i1 u4 u2 u1 or b1");
 }
 
-// Does `to` hold every value of `from`?
+// Returns true if `to` holds every value of `from`.
 bool holds_all(DType to, const Format &from) {
     if (to == from.dtype) return true;
     if (is_float(from.dtype))
         return to == DType::f64 || (to == DType::f32 && from.dtype == DType::f16);
     if (to == DType::u8) return from.descr[0] != 'i' && from.bits <= 8;
-    // each has the integers of this many bits, by DType
-    constexpr int whole[dtype_count] = {53, 24, 11, 8, 63, 31, 7, 8, 1};
-    return from.bits <= whole[int(to)];
+    // The number of bits up to which a dtype holds all integers, in the order of DType.
+    constexpr int integer_bits[dtype_count] = {53, 24, 11, 8, 63, 31, 7, 8, 1};
+    return from.bits <= integer_bits[static_cast<int>(to)];
 }
 
-template<class From, class To> void widen(const Tensor &bytes, const Tensor &to) {
+template<class From, class To> void copy_converted(const Tensor &bytes, const Tensor &to) {
     const auto *p = static_cast<const From *>(bytes.raw());
     std::copy(p, p + to.elements(), to.data<To>());
+}
+
+// Throws DTypeError unless the file's numbers can be read as dtype `as`.
+void check_dtype(const Source &s, const Header &h, const Format &f, std::optional<DType> as) {
+    const bool is_u2 = std::string_view(f.descr) == "u2";
+    if (is_u2 && !as) {
+        throw DTypeError(s.name,
+                         "uint16 may be numbers or the bits of bf16: ask for dtype i32 or bf16");
+    }
+    if (as && !(is_u2 && *as == DType::bf16) && !holds_all(*as, f)) {
+        throw DTypeError(s.name, std::string(name_of(*as)) +
+                                     " doesn't hold every value of NumPy's '" + h.descr + "'");
+    }
+}
+
+// Returns the number of bytes of the elements. Throws IoError unless the file has as many left.
+uint64_t checked_bytes(const Source &s, const Header &h, const Format &f) {
+    const uint64_t bytes = uint64_t(checked_elements(s.name.c_str(), h.shape)) * f.bytes;
+    if (bytes > s.left) {
+        s.fail("truncated: shape " + h.shape.text() + " of " + h.descr + " takes " +
+               std::to_string(bytes) + " bytes, there are " + std::to_string(s.left));
+    }
+    if (bytes < s.left) {
+        s.fail(std::to_string(s.left - bytes) + " bytes follow the data of shape " +
+               h.shape.text());
+    }
+    return bytes;
+}
+
+// Reads elements of shape `shape` as the format's dtype, or as bf16 of the same bits.
+Tensor read_elements(Source &s, const Format &f, const Shape &shape, uint64_t bytes,
+                     bool bits_of_bf16) {
+    const bool same_size = bits_of_bf16 || bytes_of(f.dtype) == f.bytes;
+    const Tensor read = same_size ? Tensor::empty(shape, bits_of_bf16 ? DType::bf16 : f.dtype)
+                                  : Tensor::empty({int64_t(bytes)}, DType::u8);
+    s.read(read.raw(), bytes, "the data");
+    if (f.dtype == DType::boolean) {
+        const auto *p = static_cast<const unsigned char *>(read.raw());
+        if (std::any_of(p, p + bytes, [](unsigned char b) { return b > 1; }))
+            s.fail("a bool is neither 0 nor 1");
+    }
+    if (same_size) return read;
+    const std::string_view type = f.descr;
+    const Tensor converted = Tensor::empty(shape, f.dtype);
+    if (type == "i2")
+        copy_converted<int16_t, int32_t>(read, converted);
+    else if (type == "u2")
+        copy_converted<uint16_t, int32_t>(read, converted);
+    else
+        copy_converted<uint32_t, int64_t>(read, converted);
+    return converted;
 }
 
 Tensor read_array(Source s, std::optional<DType> as) {
     const Header h = read_header(s);
     const Format &f = format_of(s, h.descr);
-    const std::string type = f.descr;
-    const bool bits = as == DType::bf16 && type == "u2";
-    if (type == "u2" && !as) {
-        throw DTypeError(s.name,
-                         "uint16 may be numbers or the bits of bf16: ask for dtype i32 or bf16");
-    }
-    if (as && !bits && !holds_all(*as, f)) {
-        throw DTypeError(s.name, std::string(name_of(*as)) +
-                                     " doesn't hold every value of NumPy's '" + h.descr + "'");
-    }
-
-    const uint64_t payload = uint64_t(checked_elements(s.name.c_str(), h.shape)) * f.bytes;
-    if (payload > s.left) {
-        s.fail("truncated: shape " + h.shape.text() + " of " + h.descr + " takes " +
-               std::to_string(payload) + " bytes, there are " + std::to_string(s.left));
-    }
-    if (payload < s.left) {
-        s.fail(std::to_string(s.left - payload) + " bytes follow the data of shape " +
-               h.shape.text());
-    }
-    const Shape stored = h.fortran ? Shape(std::reverse_iterator(h.shape.end()),
-                                           std::reverse_iterator(h.shape.begin()))
-                                   : h.shape;
-    const bool as_it_is = bits || bytes_of(f.dtype) == f.bytes;
-    Tensor t = as_it_is ? Tensor::empty(stored, bits ? DType::bf16 : f.dtype)
-                        : Tensor::empty({int64_t(payload)}, DType::u8);
-    s.read(t.raw(), payload, "the data");
-    if (f.dtype == DType::boolean) {
-        const auto *p = static_cast<const unsigned char *>(t.raw());
-        if (std::any_of(p, p + payload, [](unsigned char b) { return b > 1; }))
-            s.fail("a bool is neither 0 nor 1");
-    }
-    if (!as_it_is) {
-        const Tensor wide = Tensor::empty(stored, f.dtype);
-        if (type == "i2")
-            widen<int16_t, int32_t>(t, wide);
-        else if (type == "u2")
-            widen<uint16_t, int32_t>(t, wide);
-        else
-            widen<uint32_t, int64_t>(t, wide);
-        t = wide;
-    }
+    check_dtype(s, h, f, as);
+    const uint64_t bytes = checked_bytes(s, h, f);
+    Shape stored = h.shape;
+    if (h.fortran) std::reverse(stored.begin(), stored.end());
+    const bool bits_of_bf16 = as == DType::bf16 && std::string_view(f.descr) == "u2";
+    Tensor t = read_elements(s, f, stored, bytes, bits_of_bf16);
     if (h.fortran && h.shape.rank() > 1) {
         std::vector<int> reversed;
         for (int i = h.shape.rank(); i-- > 0;)
@@ -250,7 +264,7 @@ Tensor read_array(Source s, std::optional<DType> as) {
 }  // namespace
 
 Tensor load_npy(const std::string &path, std::optional<DType> as) {
-    // asked before it is opened: a pipe without a writer would keep the program waiting
+    // The type is checked before opening, which would wait forever on a pipe without a writer.
     std::error_code unknown;
     const std::filesystem::file_status status = std::filesystem::status(path, unknown);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
@@ -262,57 +276,79 @@ Tensor load_npy(const std::string &path, std::optional<DType> as) {
     if (size < 0 || !file) throw IoError(path, "not a regular file");
     return read_array({path, uint64_t(size),
                        [&](void *to, uint64_t n) {
-                           return bool(file.read(static_cast<char *>(to), (std::streamsize)n));
+                           return bool(
+                               file.read(static_cast<char *>(to), static_cast<std::streamsize>(n)));
                        }},
                       as);
 }
 
-std::map<std::string, Tensor> load_npz(const std::string &path, std::optional<DType> as) {
+namespace {
+
+using Archive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
+
+Archive open_archive(const std::string &path) {
     int error = 0;
-    const std::unique_ptr<zip_t, decltype(&zip_discard)> archive(
-        zip_open(path.c_str(), ZIP_RDONLY, &error), zip_discard);
-    if (!archive) {
-        zip_error_t e;
-        zip_error_init_with_code(&e, error);
-        const std::string what = zip_error_strerror(&e);
-        zip_error_fini(&e);
-        throw IoError(path, "can't open: " + what);
+    Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &error), zip_discard);
+    if (archive) return archive;
+    zip_error_t e;
+    zip_error_init_with_code(&e, error);
+    const std::string what = zip_error_strerror(&e);
+    zip_error_fini(&e);
+    throw IoError(path, "can't open: " + what);
+}
+
+// Returns the entry of member i. Throws IoError unless it is stored as it is and fits the file.
+zip_stat_t checked_entry(zip_t *archive, zip_uint64_t i, const std::string &path,
+                         uint64_t archive_size) {
+    zip_stat_t entry;
+    if (zip_stat_index(archive, i, 0, &entry) != 0 || !(entry.valid & ZIP_STAT_NAME) ||
+        !(entry.valid & ZIP_STAT_SIZE))
+        throw IoError(path, "bad entry " + std::to_string(i));
+    const std::string member = path + ":" + entry.name;
+    if (entry.comp_method != ZIP_CM_STORE || entry.encryption_method != ZIP_EM_NONE ||
+        entry.comp_size != entry.size)
+        throw IoError(member, "compressed or encrypted, expected a stored member");
+    if (entry.size > archive_size) {
+        throw IoError(member, "member of " + std::to_string(entry.size) + " bytes in a file of " +
+                                  std::to_string(archive_size));
     }
+    return entry;
+}
+
+Tensor read_member(zip_t *archive, zip_uint64_t i, const std::string &name, uint64_t size,
+                   std::optional<DType> as) {
+    const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(zip_fopen_index(archive, i, 0),
+                                                                  zip_fclose);
+    if (!file) throw IoError(name, "can't open the member");
+    uint64_t left = size;
+    const auto read = [&](void *to, uint64_t bytes) {
+        for (auto *p = static_cast<char *>(to), *end = p + bytes; p < end;) {
+            const zip_int64_t got = zip_fread(file.get(), p, static_cast<zip_uint64_t>(end - p));
+            if (got <= 0) return false;
+            p += got;
+        }
+        left -= bytes;
+        char past;  // libzip compares the checksum when it reads past the end
+        return left > 0 || zip_fread(file.get(), &past, 1) == 0;
+    };
+    return read_array({name, size, read}, as);
+}
+
+}  // namespace
+
+std::map<std::string, Tensor> load_npz(const std::string &path, std::optional<DType> as) {
+    const Archive archive = open_archive(path);
     std::error_code unknown;
     const uint64_t archive_size = std::filesystem::file_size(path, unknown);
     if (unknown) throw IoError(path, "not a regular file");
     std::map<std::string, Tensor> all;
-    for (zip_uint64_t i = 0, n = (zip_uint64_t)zip_get_num_entries(archive.get(), 0); i < n; i++) {
-        zip_stat_t entry;
-        if (zip_stat_index(archive.get(), i, 0, &entry) != 0 || !(entry.valid & ZIP_STAT_NAME) ||
-            !(entry.valid & ZIP_STAT_SIZE))
-            throw IoError(path, "bad entry " + std::to_string(i));
+    const auto members = static_cast<zip_uint64_t>(zip_get_num_entries(archive.get(), 0));
+    for (zip_uint64_t i = 0; i < members; i++) {
+        const zip_stat_t entry = checked_entry(archive.get(), i, path, archive_size);
         std::string name = entry.name;
-        if (entry.comp_method != ZIP_CM_STORE || entry.encryption_method != ZIP_EM_NONE ||
-            entry.comp_size != entry.size)
-            throw IoError(path + ":" + name, "compressed or encrypted, expected a stored member");
-        if (entry.size > archive_size) {
-            throw IoError(path + ":" + name, "member of " + std::to_string(entry.size) +
-                                                 " bytes in a file of " +
-                                                 std::to_string(archive_size));
-        }
         if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
-        const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(
-            zip_fopen_index(archive.get(), i, 0), zip_fclose);
-        if (!file) throw IoError(path + ":" + name, "can't open the member");
-        uint64_t left = entry.size;
-        const auto read = [&](void *to, uint64_t bytes) {
-            for (auto *p = static_cast<char *>(to), *end = p + bytes; p < end;) {
-                const zip_int64_t got = zip_fread(file.get(), p, (zip_uint64_t)(end - p));
-                if (got <= 0) return false;
-                p += got;
-            }
-            left -= bytes;
-            char past;  // libzip compares the checksum when it reads past the end
-            return left > 0 || zip_fread(file.get(), &past, 1) == 0;
-        };
-        if (!all.emplace(name, read_array({path + ":" + name, entry.size, read}, as)).second)
-            throw IoError(path, "member '" + name + "' stands twice");
+        const Tensor t = read_member(archive.get(), i, path + ":" + name, entry.size, as);
+        if (!all.emplace(name, t).second) throw IoError(path, "member '" + name + "' stands twice");
     }
     return all;
 }
@@ -330,7 +366,7 @@ void save_npy(const std::string &path, const Tensor &tensor) {
     if (t.rank() > 1) shape.resize(shape.size() - 2);
     std::string header = "{'descr': '" + std::string(bytes_of(t.dtype()) == 1 ? "|" : "<") + descr +
                          "', 'fortran_order': False, 'shape': (" + shape + "), }";
-    // the data starts on a multiple of 64
+    // The data starts at a multiple of 64.
     header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10, ' ');
     header.back() = '\n';
     const char start[] = {

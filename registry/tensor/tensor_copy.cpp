@@ -16,8 +16,8 @@ struct Dim {
     int64_t extent, to, from;  // strides in elements
 };
 
-// The loops of a copy, outermost first: no extents of 1, neighbours that both sides walk as one
-// merged, at least two.
+// The loops of a copy, outermost first. There are at least two, of extents other than 1 as far as
+// possible; neighbours that are contiguous on both sides are merged.
 struct Loops {
     Dim d[max_rank + 2];
     int rank = 0;
@@ -28,7 +28,7 @@ Loops loops_of(const TensorImpl &to, const TensorImpl &from) {
     int n = 0;
     for (int i = 0; i < to.shape.rank(); i++)
         if (to.shape[i] != 1) all[n++] = {to.shape[i], to.strides[i], from.strides[i]};
-    // writes run through memory in order
+    // Writes go through memory in order.
     std::stable_sort(all, all + n, [](const Dim &a, const Dim &b) { return a.to > b.to; });
     Loops l;
     for (int i = 0; i < n; i++) {
@@ -44,7 +44,8 @@ Loops loops_of(const TensorImpl &to, const TensorImpl &from) {
             l.d[i] = l.d[i - 1];
         l.d[0] = {1, 0, 0};
     }
-    // a transposition: the loop that reads in order comes second, for tiles of both
+    // In a transposition the loop that reads in order comes last but one, next to the one that
+    // writes in order, so that both are tiled.
     if (l.d[l.rank - 1].from != 1) {
         for (int i = 0; i + 2 < l.rank; i++)
             if (l.d[i].from == 1) std::rotate(l.d + i, l.d + i + 1, l.d + l.rank - 1);
@@ -52,37 +53,54 @@ Loops loops_of(const TensorImpl &to, const TensorImpl &from) {
     return l;
 }
 
+// Copies rows that are contiguous on both sides.
+template<class To, class From>
+void copy_contiguous(To *to, const From *from, const Dim &row, const Dim &col) {
+    for (int64_t i = 0; i < row.extent; i++, to += row.to, from += row.from) {
+        if constexpr (std::is_same_v<To, From>) {
+            std::memcpy(to, from, size_t(col.extent) * sizeof(To));
+        } else {
+            for (int64_t j = 0; j < col.extent; j++)
+                to[j] = convert<To>(from[j]);
+        }
+    }
+}
+
+template<class To, class From>
+void copy_strided(To *to, const From *from, const Dim &row, const Dim &col) {
+    for (int64_t i = 0; i < row.extent; i++) {
+        for (int64_t j = 0; j < col.extent; j++)
+            to[i * row.to + j * col.to] = convert<To>(from[i * row.from + j * col.from]);
+    }
+}
+
+// Copies tile by tile, for sources whose columns are contiguous.
+template<class To, class From>
+void copy_tiles(To *to, const From *from, const Dim &row, const Dim &col) {
+    constexpr int64_t tile = 16;
+    for (int64_t i = 0; i < row.extent; i += tile) {
+        for (int64_t j = 0; j < col.extent; j += tile) {
+            copy_strided(to + i * row.to + j * col.to, from + i * row.from + j * col.from,
+                         {std::min(tile, row.extent - i), row.to, 1},
+                         {std::min(tile, col.extent - j), col.to, col.from});
+        }
+    }
+}
+
 template<class To, class From>
 void copy_rows(To *to, const From *from, const Dim &row, const Dim &col) {
+    constexpr bool same = std::is_same_v<To, From>;
     if (col.to == 1 && col.from == 1) {
-        for (int64_t i = 0; i < row.extent; i++, to += row.to, from += row.from) {
-            if constexpr (std::is_same_v<To, From>)
-                std::memcpy(to, from, size_t(col.extent) * sizeof(To));
-            else {
-                for (int64_t j = 0; j < col.extent; j++)
-                    to[j] = convert<To>(from[j]);
-            }
-        }
-    } else if (std::is_same_v<To, From> && col.to == 1 && row.from == 1) {
+        copy_contiguous(to, from, row, col);
+    } else if (same && col.to == 1 && row.from == 1) {
         transpose_elements(to, from, row.extent, col.extent, row.to, col.from, sizeof(To));
-    } else if (std::is_same_v<To, From> && col.to == 1 && col.from == -1) {
+    } else if (same && col.to == 1 && col.from == -1) {
         for (int64_t i = 0; i < row.extent; i++)
             reverse_elements(to + i * row.to, from + i * row.from, col.extent, sizeof(To));
     } else if (row.from == 1 && row.extent > 1) {
-        constexpr int64_t tile = 16;
-        for (int64_t i0 = 0; i0 < row.extent; i0 += tile) {
-            for (int64_t j0 = 0; j0 < col.extent; j0 += tile) {
-                for (int64_t i = i0; i < std::min(i0 + tile, row.extent); i++) {
-                    for (int64_t j = j0; j < std::min(j0 + tile, col.extent); j++)
-                        to[i * row.to + j * col.to] = convert<To>(from[i + j * col.from]);
-                }
-            }
-        }
+        copy_tiles(to, from, row, col);
     } else {
-        for (int64_t i = 0; i < row.extent; i++) {
-            for (int64_t j = 0; j < col.extent; j++)
-                to[i * row.to + j * col.to] = convert<To>(from[i * row.from + j * col.from]);
-        }
+        copy_strided(to, from, row, col);
     }
 }
 
@@ -96,7 +114,7 @@ template<class To, class From>
 void copy_parallel(To *to, const From *from, const Loops &l, int64_t elements) {
     if (elements < parallel_elements || threads() == 1) return copy_loops(to, from, l.d, l.rank);
     const int64_t parts = 4 * threads();
-    int split = 0;  // the outermost loop long enough, else the longest
+    int split = 0;  // the outermost loop with enough iterations for all parts, else the longest
     for (int i = 0; i < l.rank && l.d[split].extent < parts; i++)
         if (l.d[i].extent > l.d[split].extent) split = i;
     const Dim whole = l.d[split];

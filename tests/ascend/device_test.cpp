@@ -14,6 +14,7 @@
 #include "primitives/library.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "tools/ascend/device.h"
 #include "tools/check/check.h"
@@ -387,8 +388,8 @@ TEST(OnAscend, OthersStayOnTheCpu) {
     const Plan plan = make_plan(c.registered, metas, c.attrs, true);
     EXPECT_FALSE(plan.simulated);
     ASSERT_FALSE(plan.candidates.empty());
-    EXPECT_NE(plan.candidates[0].refused.find("no Ascend kernels for f64"), std::string::npos)
-        << plan.candidates[0].refused;
+    EXPECT_NE(plan.candidates[0].rejection.find("no Ascend kernels for f64"), std::string::npos)
+        << plan.candidates[0].rejection;
 }
 
 }  // namespace

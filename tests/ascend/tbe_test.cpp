@@ -8,6 +8,8 @@
 #include "dsl/ascend/tbe/emit_tbe.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tests/ascend/emitted.h"
 #include "tools/ascend/device.h"
 

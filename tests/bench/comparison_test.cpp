@@ -74,11 +74,11 @@ TEST(Comparison, LabelsOfAPair) {
 
 TEST(Load, CoresAreCountedForAsManyThreads) {
     const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
-    EXPECT_EQ(contended(load, 1), "");
-    EXPECT_EQ(contended(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
+    EXPECT_EQ(contention(load, 1), "");
+    EXPECT_EQ(contention(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
                                   "threads; tasks wait for a core 36 % of the time");
     const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
-    EXPECT_EQ(contended(quiet, 4), "");  // more threads than cores is what was asked for
+    EXPECT_EQ(contention(quiet, 4), "");  // more threads than cores is what was asked for
 }
 
 TEST(Load, OthersLeaveACoreOrNot) {
@@ -94,9 +94,9 @@ TEST(Load, OthersLeaveACoreOrNot) {
 }
 
 TEST(Load, RoundsAreDisturbedBySwitchesAndByTheft) {
-    EXPECT_FALSE(noisy({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
-    EXPECT_TRUE(noisy({{{0, 1, 0}}, 0.1, 0, 0, 4}));
-    EXPECT_TRUE(noisy({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
+    EXPECT_FALSE(is_noisy({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
+    EXPECT_TRUE(is_noisy({{{0, 1, 0}}, 0.1, 0, 0, 4}));
+    EXPECT_TRUE(is_noisy({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
 }
 
 TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {

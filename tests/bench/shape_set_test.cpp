@@ -13,6 +13,7 @@
 #include "primitives/library.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 
 namespace halyard::bench {
 namespace {

@@ -23,7 +23,7 @@ const std::vector<Mistake> mistakes = {
     {"racing_sum", "total.update(0).parallel(k.x): several iterations of k.x write the same "
                    "element; legal are the pure loops n, or rfactor() the reduction first, or "
                    "atomic()"},
-    {"any_extent", "y.vectorize(c): how long loop c is isn't known when this is compiled; give a "
+    {"any_extent", "y.vectorize(c): the extent of loop c isn't known when this is compiled; give a "
                    "factor: .vectorize(c, 8), or bound_extent(c, ...)"},
     {"no_such_var",
      "y.vectorize(lane, 8): y has no loop lane here; its loops are, innermost first, c, n"},
@@ -61,7 +61,7 @@ const std::vector<Mistake> mistakes = {
     {"unread_scalar", "algorithm() never reads scalar alpha, and no expression names it", true},
     {"divided_dz",
      "would be the gradient of divided in its input z: the inputs of x[n,c] -> y[n,c] are x", true},
-    {"place_from_itself", "an update of a Tuple reads the Tuple to find the place it writes, which "
+    {"place_from_itself", "the index that an update of a Tuple writes depends on the Tuple, which "
                           "would change between its components; give each component a "
                           "Func of its own"},
 };
@@ -159,15 +159,14 @@ TEST(References, NameWhatIsNotThere) {
         }
         return "nothing";
     };
-    EXPECT_EQ(said([&] { p("y"); }), "[reference] asks for tensor y: there is x");
+    EXPECT_EQ(said([&] { p("y"); }), "[reference] reads tensor y: there is x");
     EXPECT_EQ(said([&] { p["m"]; }),
-              "[reference] asks for dimension or integer attribute m: there is n");
-    EXPECT_EQ(said([&] { p.real("eps"); }),
-              "[reference] asks for real attribute eps: there is none");
+              "[reference] reads dimension or integer attribute m: there is n");
+    EXPECT_EQ(said([&] { p.real("eps"); }), "[reference] reads real attribute eps: there is none");
     EXPECT_EQ(said([&] { p("x")(1, 0) = 1; }),
-              "[reference] asks for element (1, 0) of a tensor of shape [2,0]");
+              "[reference] reads element (1, 0) of a tensor of shape [2,0]");
     EXPECT_EQ(said([&] { p("x")(0) = 1; }),
-              "[reference] asks for element (0) of a tensor of shape [2,0]");
+              "[reference] reads element (0) of a tensor of shape [2,0]");
 }
 
 // 0.5 beside a real is said to want a suffix, at the first place where one writes it.

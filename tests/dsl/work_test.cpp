@@ -6,6 +6,7 @@
 #include "bench/harness/case.h"
 #include "dsl/all_ops.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 
 namespace halyard {
 namespace {

@@ -42,7 +42,7 @@ const std::vector<const RegisteredOp *> &all_ops() {
 }
 
 std::string again(const std::string &device, uint64_t number) {
-    return "\n    again: HALYARD_FUZZ_CALL='" + device + " " + std::to_string(number) +
+    return "\n    repeat: HALYARD_FUZZ_CALL='" + device + " " + std::to_string(number) +
            "' call_fuzz_test";
 }
 

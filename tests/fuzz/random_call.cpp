@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 #include "registry/op/signature.h"
 
 namespace halyard::fuzz {

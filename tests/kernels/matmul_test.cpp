@@ -214,7 +214,7 @@ TEST(MatMul, ErrorsNameTheDimensionAndBothValues) {
                              [&] { F::matmul(a, b); });
     expect_error<ShapeError>("[matmul] b.k is 5, expected 3 from a[2,3] (b has shape [4,5])",
                              [&] { F::matmul(a, b, false, true); });
-    expect_error<ShapeError>("[matmul] a has rank 1, expected at least 2 (m,k)",
+    expect_error<ShapeError>("[matmul] a has rank 1, expected at least 2 (..g,m,k)",
                              [&] { F::matmul(Tensor::ones({3}), b); });
     EXPECT_THROW(F::matmul(Tensor::ones({2, 2, 3}), Tensor::ones({3, 3, 4})), ShapeError);
     EXPECT_THROW(F::matmul(a, Tensor::ones({3, 4}, DType::f64)), DTypeError);

@@ -2,6 +2,7 @@
 #include "primitives/primitive.h"
 #include "registry/base/parallel.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

@@ -18,6 +18,7 @@
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

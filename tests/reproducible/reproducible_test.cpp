@@ -14,6 +14,7 @@
 #include "registry/base/error.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 
 namespace halyard {
 namespace {

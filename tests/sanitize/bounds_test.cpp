@@ -4,6 +4,8 @@
 
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard {
 namespace {

@@ -8,6 +8,8 @@
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 extern "C" const char *__tsan_default_options();
 const char *__tsan_default_options() {

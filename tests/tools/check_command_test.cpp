@@ -67,7 +67,7 @@ TEST_F(Command, AnOpThatPassesNothingFails) {
     EXPECT_NE(r.out.find("bias_add passed no check: 1 were skipped"), std::string::npos) << r.out;
     const Result ascend = halyard("check bias_add --device ascend");
     EXPECT_EQ(ascend.status, 1);
-    EXPECT_NE(ascend.out.find("\nagain: halyard check bias_add --device ascend\n"),
+    EXPECT_NE(ascend.out.find("\nrepeat: halyard check bias_add --device ascend\n"),
               std::string::npos)
         << ascend.out;
 }

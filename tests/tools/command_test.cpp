@@ -225,7 +225,7 @@ TEST_F(Command, RefusalsNameTheDimensionAndBothValues) {
         expect_refused("run " + call + " --out-dir o", message);
     };
     refused("softmax -i x.npy -a axis=7", "[softmax] axis is 7, expected -2 to 1");
-    refused("matmul -i v.npy -i x.npy", "[matmul] a has rank 1, expected at least 2 (m,k)");
+    refused("matmul -i v.npy -i x.npy", "[matmul] a has rank 1, expected at least 2 (..g,m,k)");
     refused("matmul -i x.npy -i x.npy",
             "[matmul] b.k is 2, expected 3 from a[2,3] (b has shape [2,3])");
     refused("add -i x.npy -i i.npy", "[add] b is i32, expected f32 like a");

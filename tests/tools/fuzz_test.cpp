@@ -104,7 +104,7 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
                 r.failures[0].c_str());
     EXPECT_LT(seconds, 10);
 
-    const std::string before = "again: halyard check fuzz_twice --fuzz-case \"";
+    const std::string before = "repeat: halyard check fuzz_twice --fuzz-case \"";
     const size_t at = r.failures[0].find(before);
     ASSERT_NE(at, std::string::npos);
     const std::string text = r.failures[0].substr(at + before.size(),
@@ -115,10 +115,10 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     for (auto &[name, extent] : c.sample.dims)
         elements *= extent;
     EXPECT_LE(elements, lanes + 1);
-    EXPECT_EQ(c.lies, (std::map<std::string, std::string>{{"y", "on-x"}}));
+    EXPECT_EQ(c.layouts, (std::map<std::string, std::string>{{"y", "on-x"}}));
     EXPECT_EQ(c.specials, 0);
     EXPECT_NE(run_fuzz_case(op, c), "") << "the line repeats it";
-    c.lies.clear();
+    c.layouts.clear();
     EXPECT_EQ(run_fuzz_case(op, c), "") << "it is wrong in place only";
 }
 

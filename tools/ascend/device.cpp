@@ -119,7 +119,7 @@ public:
     std::vector<std::string> handwritten(const Plan &p, const std::string &dtypes) override {
         return is_empty(p) ? std::vector<std::string>() : made(p, dtypes).handwritten;
     }
-    std::string refusal(const Plan &p, const std::string &dtypes) override {
+    std::string rejection(const Plan &p, const std::string &dtypes) override {
         if (is_empty(p)) return "";
         try {
             made(p, dtypes);

@@ -1,4 +1,5 @@
-// The simulated Ascend device against the references, on its own.
+// Checks the simulated Ascend device against the references. `halyard check --device ascend` runs
+// it.
 #include <algorithm>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "bench/harness/progress.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "tools/check/check.h"
 #include "tools/check/fills.h"
@@ -35,12 +37,12 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
     const Force force(host_isa(), variant, "ascend");
     const std::string where = "ascend " + c.dtypes + (variant.empty() ? "" : " " + variant) + " '" +
                               c.sample + "'" + values;
-    begins(where);
+    begin_step(where);
     try {
         std::vector<Tensor> out;
         for (size_t k = 0; k < c.out_dtypes.size(); k++) {
             const Shape &shape = c.problem.tensors.at(op.sig.outputs[k].name).shape;
-            out.push_back(soiled(shape.elements(), c.out_dtypes[k]).reshape(shape));
+            out.push_back(poisoned(shape.elements(), c.out_dtypes[k]).reshape(shape));
         }
         dispatch_into(c.registered, c.in, c.attrs, out);
         for (size_t k = 0; k < out.size(); k++) {
@@ -52,9 +54,9 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
     }
 }
 
-// The sample with numbers where ops bend or jump. A program is made for its call: whatever the
-// numbers, it is the same one.
-std::vector<Case> bent(const Op &op, const Case &c) {
+// Returns the sample with values at breakpoints. A program doesn't depend on values, so it is the
+// same one.
+std::vector<Case> with_breakpoints(const Op &op, const Case &c) {
     std::vector<double> reals;
     for (auto &[name, value] : c.problem.reals)
         reals.push_back(value);
@@ -63,9 +65,9 @@ std::vector<Case> bent(const Op &op, const Case &c) {
         Case &b = all.emplace_back(op, c.sample, c.dtypes, seed);
         std::mt19937 rng(static_cast<uint32_t>(seed));
         for (size_t k = 0; k < b.in.size(); k++) {
-            // it isn't defined everywhere
+            // An input with a lower bound isn't defined everywhere.
             if (b.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
-            bend(b.in[k], reals, rng);
+            fill_breakpoints(b.in[k], reals, rng);
             b.problem.tensors[op.sig.inputs[k].name] = array_of(b.in[k]);
         }
         b.fit_forward_outputs(op);
@@ -79,13 +81,14 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
     for (auto &variant : variants)
         run_variant(op, c, variant, r);
     if (elements_of(c) > quick_elements) return;
-    for (const Case &b : bent(op, c)) {
+    for (const Case &b : with_breakpoints(op, c)) {
         for (auto &variant : variants)
             run_variant(op, b, variant, r, ", numbers where it bends");
     }
 }
 
-// False where the device has no program for the call, which is noted.
+// Checks a sample. Returns false, with a note in the report, if the device has no program for the
+// call.
 bool check_sample(const Op &op, Case &c, Report &r) {
     std::vector<std::string> handwritten;
     {
@@ -93,8 +96,8 @@ bool check_sample(const Op &op, Case &c, Report &r) {
         const Plan plan = planned(c);
         const std::string refusal = plan.simulated || !plan.kernel
                                         ? ""
-                                        : simulated_device().refusal(plan, c.dtypes);
-        if (!refusal.empty()) {  // "" also for a call with an empty tensor, which is the CPU's
+                                        : simulated_device().rejection(plan, c.dtypes);
+        if (!refusal.empty()) {  // "" also for a call with an empty tensor, which runs on the CPU
             r.skip(c.dtypes + ": " + refusal);
             return false;
         }
@@ -105,7 +108,7 @@ bool check_sample(const Op &op, Case &c, Report &r) {
     return true;
 }
 
-// What the CPU says of the call: "" where it takes it, else the error.
+// Returns the CPU's error for the call, or "" if it accepts it.
 std::string cpu_refusal(const Case &c) {
     try {
         const Force force(host_isa(), "");
@@ -116,19 +119,19 @@ std::string cpu_refusal(const Case &c) {
     return "";
 }
 
-// Each dimension 0: what the reference says, or the CPU's error.
+// Checks a sample with each dimension 0: the result is the reference's, or the error the CPU's.
 void check_empty(const Op &op, const std::string &sample, const std::string &dtypes, Report &r) {
     std::unique_ptr<Case> c;
     try {
         c = std::make_unique<Case>(op, sample, dtypes, 3);
     } catch (const Error &) {
         return;
-    }  // refused by its own shape rule, on every device
+    }  // its shape rule rejects it on every device
     const std::string where = "ascend '" + sample + "'";
     const std::string refused = cpu_refusal(*c);
     if (refused.empty()) {
         c->solve(op);
-        // wherever the plan has it run: no program is made of a call without elements
+        // The plan's device runs it: there is no program for a call without elements.
         run_variant(op, *c, "", r);
         return;
     }

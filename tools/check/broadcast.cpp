@@ -1,6 +1,6 @@
-// Broadcasting: a tensor of extent 1 that stands in for a longer one gives the bits that the same
-// tensor gives expanded and copied. So does a tensor whose leading dimensions lie in another order.
-// Kernels with a loop of their own for operands that stand still may round otherwise there: both
+// Checks broadcasting: a tensor of extent 1 that is broadcast gives the bits of the same tensor
+// expanded and copied. So does a tensor whose leading dimensions are stored in another order.
+// Kernels with a separate loop for broadcast operands may round differently there; then both
 // results are within the contract.
 #include <algorithm>
 #include <bit>
@@ -11,6 +11,7 @@
 #include "bench/harness/progress.h"
 #include "primitives/primitive.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "tools/check/check.h"
 #include "tools/check/guard.h"
 
@@ -21,7 +22,7 @@ using Tensors = std::vector<Tensor>;
 
 // Which of an input's leading dimensions become 1.
 enum class Way { all, last, first, dropped, swapped };
-// dropped: there are none; swapped: all, in another order
+// dropped: there are none; swapped: all, in another order.
 constexpr Way ways[] = {Way::all, Way::last, Way::first, Way::dropped, Way::swapped};
 
 const char *name_of(Way way) {
@@ -35,7 +36,7 @@ const char *name_of(Way way) {
     return "leading dimensions in another order";
 }
 
-// How many dimensions of the input may be broadcast: they stand in front.
+// Returns how many dimensions of the input may be broadcast: the first ones.
 int leading(const TensorSpec &t, const Tensor &whole) {
     return whole.rank() - (t.any_rank ? 0 : int(t.extents.size()));
 }
@@ -56,7 +57,7 @@ Tensor shortened(const Tensor &whole, int dimensions, Way way) {
     return t;
 }
 
-// Two problems, one behind the other in a new dimension in front, as far as a signature's ..n goes.
+// Returns two problems stacked in a new first dimension, for tensors with `..n` in their signature.
 Tensor stacked(const Tensor &a, const Tensor &b) {
     Shape shape = a.shape();
     shape.insert(0, 2);
@@ -73,8 +74,8 @@ Tensors whole_inputs(const Op &op, const Case &c, const Case &other) {
     return all;
 }
 
-// Subsets of the inputs that may be broadcast, as masks; one at least stays whole. Of many inputs
-// those of one, and of all but one.
+// Returns subsets of the inputs that may be broadcast, as masks; at least one input stays whole. Of
+// many inputs it takes each alone, and all but one.
 std::vector<unsigned> subsets(const Op &op, const Tensors &whole) {
     std::vector<size_t> may;
     for (size_t k = 0; k < whole.size(); k++) {
@@ -94,7 +95,7 @@ std::vector<unsigned> subsets(const Op &op, const Tensors &whole) {
     return all;
 }
 
-// Composite ops whose [*] means tensors of any shapes, each with a meaning of its own.
+// Returns false for composite ops whose [*] means tensors of different shapes.
 bool broadcasts(const Op &op) {
     static constexpr const char *none[] = {"dot",     "inner",           "tensor_dot",
                                            "gather",  "gather_elements", "tensor_scatter_elements",
@@ -102,13 +103,13 @@ bool broadcasts(const Op &op) {
     return std::ranges::find(none, op.name) == std::end(none);
 }
 
-// Where an op has an axis, stacking would move it, unless it is the last one.
+// Returns true unless stacking would move the op's axis: the last axis stays.
 bool can_be_stacked(const Op &op, const Attrs &attrs) {
     const int axis = attrs.find("axis");
     return op.axis.empty() || axis < 0 || attrs.integer(size_t(axis)) == -1;
 }
 
-// Any NaN is like any other.
+// All NaNs are equal.
 bool same_bits_or_nan(const Tensor &a, const Tensor &b) {
     if (std::memcmp(a.raw(), b.raw(), a.bytes()) == 0) return true;
     const std::vector<double> x = a.to_vector<double>();
@@ -138,7 +139,7 @@ public:
         if (!changed) return;
         where += std::string(" (") + name_of(way) + ")";
         for (Tensor &t : expanded)
-            t = t.copy();  // composite updates write their inputs
+            t = t.copy();  // composite updates write to their inputs
         Tensors want;
         try {
             want = called(expanded);
@@ -146,7 +147,7 @@ public:
             return report_.skip(std::string("samples that can't be stacked"));
         }
         try {
-            const bool alike = lie_alike(in, expanded);
+            const bool alike = have_same_layouts(in, expanded);
             report_.expect(where, difference(want, guarded(in, where), alike));
             if (updates_in_place(subset))
                 report_.expect(where + " in place", difference(want, in_place(in, where), alike));
@@ -163,16 +164,16 @@ private:
     Tensors guarded(Tensors in, const std::string &where) {
         Guards guards(Guards::after);
         guards.move(op_, in, {});
-        begins(kernel_text(case_) + " " + where);
+        begin_step(kernel_text(case_) + " " + where);
         const Tensors out = called(in);
         if (const std::string outside = guards.finding(); !outside.empty())
             report_.fail(where, outside);
         return out;
     }
 
-    // Are all outputs written over inputs, and those inputs whole?
+    // Returns true if all outputs are written over inputs that aren't broadcast.
     bool updates_in_place(unsigned subset) const {
-        if (op_.form == Form::composite) return false;  // they write their inputs anyway
+        if (op_.form == Form::composite) return false;  // they write to their inputs anyway
         for (const TensorSpec &y : op_.sig.outputs) {
             const auto under = std::ranges::find_if(
                 op_.sig.inputs, [&](const TensorSpec &t) { return y.name == t.name + "_out"; });
@@ -186,7 +187,7 @@ private:
             t = t.copy();
         Guards guards(Guards::after);
         guards.move(op_, in, {});
-        begins(kernel_text(case_) + " " + where + " in place");
+        begin_step(kernel_text(case_) + " " + where + " in place");
         Primitive(case_.registered, case_.attrs).run_in_place(in);
         if (const std::string outside = guards.finding(); !outside.empty())
             report_.fail(where + " in place", outside);
@@ -198,8 +199,8 @@ private:
         return out;
     }
 
-    // Of results that one kernel made of tensors that lay alike, the bits; else what two results of
-    // one contract may differ by.
+    // Compares bits if one kernel made both results from the same layouts. Otherwise two results
+    // may differ by twice the contract.
     std::string difference(const Tensors &want, const Tensors &got, bool alike) const {
         OpRecord twice = op_;
         twice.contract.ulps *= 2;
@@ -221,8 +222,8 @@ private:
         return "";
     }
 
-    // Do both calls hand the same strides to the same kernel?
-    bool lie_alike(const Tensors &a, const Tensors &b) const {
+    // Returns true if both calls pass the same strides to the same kernel.
+    bool have_same_layouts(const Tensors &a, const Tensors &b) const {
         if (op_.form == Form::composite) return false;
         const Plan one = planned(a);
         const Plan other = planned(b);
@@ -241,7 +242,7 @@ private:
         return make_plan(case_.registered, metas, case_.attrs);
     }
 
-    // A composite op may refuse by a typed error what it can't broadcast; kernels take it all.
+    // A composite op may reject broadcasting by a typed error; kernels accept it.
     void refused(const std::string &where, const Error &e) {
         if (op_.form == Form::composite)
             report_.skip("inputs that would have to be broadcast are refused");

@@ -8,10 +8,10 @@ namespace halyard::check {
 namespace {
 
 constexpr int trials = 16;
-constexpr double roundings = 8;           // a kernel rounds more often than each input once
-constexpr size_t most_elements = 100000;  // of all tensors: the reference runs `trials` times
+constexpr double roundings = 8;          // a kernel rounds more often than each input once
+constexpr size_t max_elements = 100000;  // of all tensors: the reference runs `trials` times
 
-// The problem with every real number moved by one rounding, up or down.
+// Returns the problem with every real number moved by one rounding, up or down.
 Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::mt19937 &rng) {
     Problem moved = p;
     for (auto &t : op.sig.inputs) {
@@ -40,11 +40,11 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
     size_t elements = 0;
     for (auto &[name, a] : expected.tensors)
         elements += a.v.size();
-    if (elements > most_elements) return "";
+    if (elements > max_elements) return "";
     const bool is_double = got.dtype() == DType::f64;
-    // of the arithmetic: 16 bits are computed in 32
+    // Of the arithmetic: 16-bit floats compute in f32.
     const double eps = is_double ? 0x1p-52 : 0x1p-23;
-    // the reference is in double itself, where 1 + eps / 2 is 1
+    // The reference is in double too, where 1 + eps / 2 is 1.
     const double rounding = is_double ? eps : 0.5 * eps;
     const double stored = got.dtype() == DType::f16    ? 0x1p-11
                           : got.dtype() == DType::bf16 ? 0x1p-8

@@ -1,13 +1,12 @@
-// Cancellation: a bound in units of the result can't be met where terms that are much larger than
-// it cancel.
+// Cancellation: a bound relative to the result can't be met if much larger terms cancel in it.
 #pragma once
 #include "bench/harness/case.h"
 
 namespace halyard::check {
 
-// A hint for the failure of this output, on a line of its own, where every error is within what one
-// rounding of each input does to the result: then it isn't the kernel that is wrong, but what its
-// errors are counted against. "" elsewhere.
+// Returns a hint for the failure of this output, on a line of its own, if every error is within
+// what one rounding of each input does to the result. Then not the kernel is wrong, but the
+// quantity that its errors are measured against. Returns "" otherwise.
 std::string cancellation(const Op &op, const std::string &output, const Tensor &got,
                          const Problem &expected);
 

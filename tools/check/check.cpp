@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <list>
 #include <set>
 #include <sstream>
 
@@ -68,7 +69,8 @@ bool refused(const DispatchError &e) {
     return std::string(e.what()).find("no kernel takes this call") != std::string::npos;
 }
 
-// Is there any shape this kernel takes? "lanes>=4" is false for two doubles, whatever the shape.
+// Returns true if any shape satisfies the variant's condition. "lanes>=4" is false for two doubles,
+// whatever the shape.
 bool can_run(const OpRecord &op, const KernelEntry &k) {
     if (!host_runs(k.variant)) return false;
     Dims known = k.tunables;
@@ -86,8 +88,9 @@ bool can_run(const OpRecord &op, const KernelEntry &k) {
     return true;
 }
 
-// The call between guard pages, once flush with the guard after each tensor and once with that
-// before, which also makes two alignments: the bits must be the same. Throws as dispatch() does.
+// Runs the call between guard pages, once with the guard right after each tensor and once with it
+// right before. This also makes two alignments, for which the bits must be the same. Throws as
+// dispatch() does.
 std::vector<Tensor> guarded_call(const Op &op, const Case &c, const std::string &where, Report &r) {
     std::vector<Tensor> results;
     for (auto side : {Guards::before, Guards::after}) {
@@ -117,49 +120,75 @@ std::vector<Tensor> guarded_call(const Op &op, const Case &c, const std::string 
     return results;
 }
 
+// The kernels of one set of dtypes against the reference.
+class ReferenceCheck {
+public:
+    ReferenceCheck(const Op &op, const Options &o, const std::string &dtypes, Report &r)
+        : op_(op), o_(o), dtypes_(dtypes), isas_(isas_of(op, o)),
+          kernels_(library().at(op.name).kernels), r_(r) {}
+
+    void run_sample(const std::string &sample) {
+        Case c(op_, sample, dtypes_, 1);
+        c.solve(op_);
+        for (Isa isa : isas_) {
+            for (auto &v : op_.variants) {
+                const bool asked = o_.variant.empty() || v.name == o_.variant;
+                if (asked && has_kernel(isa, v.name)) run_variant(c, isa, v.name);
+            }
+        }
+    }
+
+    // Fails for each kernel that could run but that no sample reached.
+    void expect_all_reached() {
+        for (auto &k : kernels_) {
+            const bool asked = k.backend == "cpu" && k.dtypes == dtypes_ &&
+                               (o_.variant.empty() || o_.variant == k.variant) &&
+                               std::find(isas_.begin(), isas_.end(), k.isa) != isas_.end();
+            if (asked && can_run(op_, k) && !reached_.count({k.variant, k.isa})) {
+                r_.fail(dtypes_ + "/" + name_of(k.isa) + "/" + k.variant,
+                        "no sample reaches this variant");
+            }
+        }
+    }
+
+private:
+    bool has_kernel(Isa isa, const std::string &variant) const {
+        return std::any_of(kernels_.begin(), kernels_.end(), [&](const KernelEntry &k) {
+            return k.dtypes == dtypes_ && k.isa == isa && k.variant == variant;
+        });
+    }
+
+    void run_variant(const Case &c, Isa isa, const std::string &variant) {
+        const Force force(isa, variant);
+        const std::string where = place(dtypes_, isa, variant, c.sample);
+        begin_step(where);
+        try {
+            compare_all(op_, c, guarded_call(op_, c, where, r_), where, r_);
+            reached_.emplace(variant, isa);
+        } catch (const DispatchError &e) {
+            if (!refused(e)) r_.fail(where, e.what());
+        }
+    }
+
+    const Op &op_;
+    const Options &o_;
+    const std::string &dtypes_;
+    const std::vector<Isa> isas_;
+    const std::list<KernelEntry> &kernels_;
+    Report &r_;
+    std::set<std::pair<std::string, Isa>> reached_;
+};
+
 }  // namespace
 
 void check_reference(const Op &op, const Options &o, Report &r) {
-    const std::vector<Isa> isas = isas_of(op, o);
-    if (isas.empty()) return r.fail("has no kernel that this CPU can run");
-    const auto &kernels = library().at(op.name).kernels;
-    const auto has_kernel = [&](const std::string &dtypes, Isa isa, const std::string &variant) {
-        return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry &k) {
-            return k.dtypes == dtypes && k.isa == isa && k.variant == variant;
-        });
-    };
+    if (isas_of(op, o).empty()) return r.fail("has no kernel that this CPU can run");
     for (auto &dtypes : op.dtypes) {
         if (!o.dtypes.empty() && dtypes != o.dtypes) continue;
-        std::set<std::pair<std::string, Isa>> reached;
-        for (auto &sample : op.samples) {
-            Case c(op, sample, dtypes, 1);
-            c.solve(op);
-            for (Isa isa : isas) {
-                for (auto &v : op.variants) {
-                    if ((!o.variant.empty() && v.name != o.variant) ||
-                        !has_kernel(dtypes, isa, v.name))
-                        continue;
-                    const Force force(isa, v.name);
-                    const std::string where = place(dtypes, isa, v.name, sample);
-                    begins(where);
-                    try {
-                        compare_all(op, c, guarded_call(op, c, where, r), where, r);
-                        reached.emplace(v.name, isa);
-                    } catch (const DispatchError &e) {
-                        if (!refused(e)) r.fail(where, e.what());
-                    }
-                }
-            }
-        }
-        for (auto &k : kernels) {
-            const bool asked = k.backend == "cpu" && k.dtypes == dtypes &&
-                               (o.variant.empty() || o.variant == k.variant) &&
-                               std::find(isas.begin(), isas.end(), k.isa) != isas.end();
-            if (asked && can_run(op, k) && !reached.count({k.variant, k.isa})) {
-                r.fail(dtypes + "/" + name_of(k.isa) + "/" + k.variant,
-                       "no sample reaches this variant");
-            }
-        }
+        ReferenceCheck check(op, o, dtypes, r);
+        for (auto &sample : op.samples)
+            check.run_sample(sample);
+        check.expect_all_reached();
     }
 }
 
@@ -173,7 +202,7 @@ void check_zero_sizes(const Op &op, const Options &o, Report &r) {
             sample += attr + "=" + text + " ";
         try {
             Case c(op, sample, op.dtypes[0], 3);
-            begins(kernel_text(c) + " '" + sample + "'");
+            begin_step(kernel_text(c) + " '" + sample + "'");
             try {
                 const auto out = guarded_call(op, c, "'" + sample + "'", r);
                 c.solve(op);
@@ -181,7 +210,7 @@ void check_zero_sizes(const Op &op, const Options &o, Report &r) {
             } catch (const DispatchError &e) {
                 r.fail("'" + sample + "'", e.what());
             } catch (const Error &) {
-                r.pass();  // a typed error that says what is wrong
+                r.pass();  // a typed error that gives the reason
             }
         } catch (const Error &) {
             r.skip("zero sizes that its own shape rule refuses");
@@ -190,8 +219,8 @@ void check_zero_sizes(const Op &op, const Options &o, Report &r) {
     check_zero_gradients(op, o, r);
 }
 
-// NaN and Inf of the results of c's inputs, which were changed. Elementwise ops that are exact are
-// so for all of them: subnormals stay.
+// Checks NaN and Inf in the results for c's inputs, which were changed. Exact elementwise ops must
+// have all values exact, subnormal ones too.
 static void expect_specials(const Op &op, Case &c, const Options &o, const std::string &what,
                             Report &r, bool finite_stays = false) {
     for (size_t k = 0; k < c.in.size(); k++)
@@ -202,7 +231,7 @@ static void expect_specials(const Op &op, Case &c, const Options &o, const std::
                           op.contract.measure == Contract::elementwise && op.contract.ulps == 0;
     for (Isa isa : isas_of(op, o)) {
         const Force force(isa, "");
-        begins(what + " " + kernel_text(c) + " '" + c.sample + "'");
+        begin_step(what + " " + kernel_text(c) + " '" + c.sample + "'");
         const auto out = dispatch(c.registered, c.in, c.attrs);
         for (size_t k = 0; k < out.size(); k++) {
             const std::string &name = op.sig.outputs[k].name;
@@ -214,38 +243,48 @@ static void expect_specials(const Op &op, Case &c, const Options &o, const std::
     }
 }
 
+namespace {
+
+// Writes NaN, Inf and other special values to elements 1, 5, 13, ... of each f32 input.
+void put_specials(const std::vector<Tensor> &in) {
+    static const float specials[] = {NAN, INFINITY, -INFINITY, 0.f, -0.f, 1e-40f, 3e38f, -3e38f};
+    for (const Tensor &t : in) {
+        if (t.dtype() != DType::f32) continue;
+        const int64_t n = t.elements();
+        for (int64_t i = 0, at = 1; at < n || i == 0; i++, at = at * 2 + 3)
+            t.data<float>()[std::min(at, n - 1)] = specials[i % 8];
+    }
+}
+
+// Adds shift(i) to element i of each f32 input.
+template<class Shift> void shift_inputs(const std::vector<Tensor> &in, Shift shift) {
+    for (const Tensor &t : in) {
+        if (t.dtype() != DType::f32) continue;
+        for (int64_t i = 0; i < t.elements(); i++)
+            t.data<float>()[i] += shift(i);
+    }
+}
+
+}  // namespace
+
 void check_specials(const Op &op, const Options &o, Report &r) {
     if (op.dtypes[0] != "f32") return;
-    static const float specials[] = {NAN, INFINITY, -INFINITY, 0.f, -0.f, 1e-40f, 3e38f, -3e38f};
     for (auto &sample : op.samples) {
         Case c(op, sample, "f32", 4);
-        for (size_t k = 0; k < c.in.size(); k++) {
-            if (c.in[k].dtype() != DType::f32) continue;
-            const int64_t n = c.in[k].elements();
-            for (int64_t i = 0, at = 1; at < n || i == 0; i++, at = at * 2 + 3)
-                c.in[k].data<float>()[std::min(at, n - 1)] = specials[i % 8];
-        }
+        put_specials(c.in);
         expect_specials(op, c, o, "specials", r);
-        // where a sum or a max that starts at a number overflows, or none of its terms is left
+        // A sum or a max that starts at a finite number overflows here, or none of its terms
+        // remains.
         for (float shift : {-1000.f, 1000.f}) {
             Case far(op, sample, "f32", 4);
-            for (Tensor &t : far.in) {
-                if (t.dtype() == DType::f32) {
-                    for (int64_t i = 0; i < t.elements(); i++)
-                        t.data<float>()[i] += shift;
-                }
-            }
+            shift_inputs(far.in, [&](int64_t) { return shift; });
             expect_specials(op, far, o, "values around " + std::to_string(int(shift)), r);
         }
-        // a maximum that misses the largest, of which there are many or one, leaves what overflows
+        // A maximum that misses the largest element, of which there are many or one, leaves values
+        // that overflow.
         for (int64_t period : {5, 1009}) {
             Case spread(op, sample, "f32", 4);
-            for (Tensor &t : spread.in) {
-                if (t.dtype() == DType::f32) {
-                    for (int64_t i = 0; i < t.elements(); i++)
-                        t.data<float>()[i] += i % period == 2 ? 1000.f : -1000.f;
-                }
-            }
+            shift_inputs(spread.in, [&](int64_t i) { return i % period == 2 ? 1000.f : -1000.f; });
             expect_specials(op, spread, o, "values far apart", r, true);
         }
     }
@@ -268,7 +307,7 @@ void check_device(const Op &op, const Options &, Report &r) {
         Case c(op, sample, "f32", 6);
         c.solve(op);
         const Force force(host_isa(), "", "opencl");
-        begins("opencl f32 '" + sample + "'");
+        begin_step("opencl f32 '" + sample + "'");
         try {
             compare_all(op, c, dispatch(c.registered, c.in, c.attrs), "opencl '" + sample + "'", r);
         } catch (const Error &e) {
@@ -281,7 +320,7 @@ Report run_check(const Op &op, const std::string &check, Check run, const Option
     Report r;
     r.op = op.name;
     r.check = check;
-    begins_check(check);
+    begin_check(check);
     const auto from = std::chrono::steady_clock::now();
     try {
         run(op, o, r);
@@ -301,7 +340,8 @@ NamedChecks checks_of(const Op &op, const Options &o) {
             {"threads", check_threads},
         };
     }
-    if (isas_of(op, o).empty()) return {{"reference", check_reference}};  // which says so
+    // reports that there are no kernels
+    if (isas_of(op, o).empty()) return {{"reference", check_reference}};
     return all_checks;
 }
 

@@ -1,5 +1,5 @@
-// The one runner of correctness checks, driven by the ops' records: `halyard check` and the tests
-// call it.
+// Runs the correctness checks that follow from the ops' records. `halyard check` and the tests use
+// it.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,81 +14,83 @@ namespace halyard::check {
 struct Options {
     std::vector<Isa> isas;  // empty: all that this CPU has and the op was built for
     bool quick = false;     // fewer samples per kernel, no derived adjoints
-    // of CPU kernels too: each is compiled twice more, with the sanitizers
+    // Also of CPU kernels: each is compiled twice more, with the sanitizers.
     bool legality = false;
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
     double shrink_seconds = 5;
-    // options that the command needs which repeats a failure: " --kernels libmine.so"
-    std::string again;
-    std::string dtypes, variant;  // only these; "" = all
+    // Options that the command which repeats a failure needs: " --kernels libmine.so".
+    std::string repro_options;
+    std::string dtypes, variant;  // only these; "" is all
     std::string sample;           // check_ascend: only this one, in the program of `variant`
-    // check_exact:
-    Tunables tunables;  // values for the free choices of the variant's schedule,
-    std::string fault;  // what is planted into its kernel (dsl/mutate.h),
-    // or this kernel in modular integers instead of what its schedule makes
+    // For check_exact:
+    Tunables tunables;  // values of the tunables of the variant's schedule,
+    std::string fault;  // the fault that is planted into its kernel (dsl/mutate.h),
+    // or this kernel in modular integers, in place of the one that the schedule makes.
     KernelFn kernel = nullptr;
 };
 
-// Everything below, for one op of op_table(). One that passes nothing fails.
+// Runs all checks below for one op of op_table(). An op whose checks were all skipped fails.
 Report check_op(const std::string &name, const Options &options = {});
 
-// The op that this one belongs to and all gradients of it, gradients of gradients too: what is
-// differentiated is what finite differences are taken of, so that neither is checked without the
-// other. The op comes first.
+// Returns the op that `op` belongs to, then all its gradients, gradients of gradients too. Finite
+// differences of the one check the other, so they are checked together.
 std::vector<std::string> family_of(const std::string &op);
 
-// every dtype x ISA x variant x sample against the reference
+// Checks every dtype, ISA, variant and sample against the reference.
 void check_reference(const Op &op, const Options &o, Report &r);
-// strided, offset and broadcast inputs
+// Checks inputs that are strided, offset and broadcast.
 void check_views(const Op &op, const Options &o, Report &r);
-// extents of 1 that stand in for longer ones: the bits of expanded copies
+// Checks that inputs of extent 1 which are broadcast give the bits of expanded copies.
 void check_broadcast(const Op &op, const Options &o, Report &r);
-// each dimension 0: right, or a typed error
+// Checks calls with each dimension 0: the result is right, or a typed error is thrown.
 void check_zero_sizes(const Op &op, const Options &o, Report &r);
-// wrong ranks, dtypes, extents, attributes: right, or a typed error
+// Checks wrong ranks, dtypes, extents and attributes: the result is right, or a typed error is
+// thrown.
 void check_refusals(const Op &op, const Options &o, Report &r);
-// NaN and Inf where the reference has them, nowhere else
+// Checks that NaN and Inf are where the reference has them, and nowhere else.
 void check_specials(const Op &op, const Options &o, Report &r);
-// a NaN reaches no element that doesn't depend on it
+// Checks that a NaN reaches no output element that doesn't depend on it.
 void check_isolation(const Op &op, const Options &o, Report &r);
-// same bits for any number of threads and alignment, also of composed gradients
+// Checks that numbers of threads and alignments don't change the bits, also of composed gradients.
 void check_threads(const Op &op, const Options &o, Report &r);
-// same bits in poisoned memory, each iteration of a parallel loop alone
+// Checks for the same bits in poisoned memory, with each iteration of a parallel loop alone.
 void check_sandbox(const Op &op, const Options &o, Report &r);
-// scheduled == unscheduled in modular integers
+// Checks that scheduled and unscheduled kernels agree in modular integers.
 void check_exact(const Op &op, const Options &o, Report &r);
-// gradient ops against finite differences of the reference
+// Checks gradient ops against finite differences of the reference.
 void check_gradients(const Op &op, const Options &o, Report &r);
-// gradient ops against the adjoint Halide derives
+// Checks gradient ops against the adjoint that Halide derives.
 void check_adjoints(const Op &op, const Options &o, Report &r);
-// OpenCL, where a device answers and the op has a GPU schedule
+// Checks the OpenCL kernel, if there is a device and the op has a GPU schedule.
 void check_device(const Op &op, const Options &o, Report &r);
-// the simulated device, on its own: every dtype x sample against the reference
+// Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
+// doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);
-// what check_ascend takes with --quick, and looks for races in
+// Returns the samples that check_ascend runs with --quick, and in which it looks for races.
 std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtypes);
-// no race, no access out of bounds, nothing read that wasn't written
+// Checks that kernels have no races, access nothing out of bounds and read nothing that wasn't
+// written.
 void check_legality(const Op &op, const Options &o, Report &r);
-// random calls (tools/check/fuzz.h)
+// Checks random calls (tools/check/fuzz.h).
 void check_fuzz(const Op &op, const Options &o, Report &r);
-// of an op without a kernel: the primitive against the reference
+// Checks the primitive of an op without a kernel against the reference.
 void check_composite(const Op &op, const Options &o, Report &r);
 
-// The part of check_zero_sizes() that differentiates, and all of it for composite ops.
+// The part of check_zero_sizes() that differentiates; all of it for composite ops.
 void check_zero_gradients(const Op &op, const Options &o, Report &r);
 
 using Check = void (*)(const Op &, const Options &, Report &);
 using NamedChecks = std::vector<std::pair<std::string, Check>>;
-// in the order in which check_op() runs them
+// In the order in which check_op() runs them.
 extern const NamedChecks all_checks;
-// composite ops have others
+// Returns the checks of the op; composite ops have others.
 NamedChecks checks_of(const Op &op, const Options &o);
-// timed; what it throws is a failure
+// Runs and times a check. An exception is a failure.
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o);
 
-bool has_device(const std::string &backend);  // does it answer?
+bool has_device(const std::string &backend);  // true if one can be opened
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 
 }  // namespace halyard::check

@@ -1,4 +1,4 @@
-// What `check --json` writes. docs/command.md describes the members.
+// The file that `check --json` writes. docs/command.md describes its members.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace halyard::check {
 
-// One run of `halyard check`, whole: `seconds` are those of the wall, reports hold their own.
-// Throws IoError.
+// One whole run of `halyard check`. `seconds` is its wall time; reports have their own.
+// save_checks() throws IoError.
 struct CheckRun {
     std::vector<Report> reports;
     std::vector<std::string> isas;  // that were checked

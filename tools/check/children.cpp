@@ -30,31 +30,32 @@ struct Child {
     ChildResult result = {};
 };
 
-// how much longer than its processor time a child may take: others use the machine too
+// How much longer than its processor time a child may take, because other processes use the
+// machine.
 constexpr double patience = 10;
 
 [[noreturn]] void work(size_t i, int to, double seconds,
-                       const std::function<void(size_t, const Say &)> &job) {
-    setpgid(0, 0);  // so that what it starts ends with it
+                       const std::function<void(size_t, const Send &)> &job) {
+    setpgid(0, 0);  // so that its own children end with it
     const rlimit limit = {(rlim_t)std::ceil(seconds), (rlim_t)std::ceil(seconds) + 1};
     setrlimit(RLIMIT_CPU, &limit);
     const int nowhere = open("/dev/null", O_RDWR);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         dup2(nowhere, stream);
     int status = 0;
-    const Say say = [&](const std::string &line) {
+    const Send send = [&](const std::string &line) {
         const std::string text = line + "\n";
         if (write(to, text.data(), text.size()) < 0) _exit(1);
     };
     try {
-        job(i, say);
+        job(i, send);
     } catch (const std::exception &) {
         status = 1;
     }
     _exit(status);
 }
 
-Child started(size_t i, double seconds, const std::function<void(size_t, const Say &)> &job) {
+Child started(size_t i, double seconds, const std::function<void(size_t, const Send &)> &job) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw Error("check", "no pipe for a child process");
     std::fflush(nullptr);
@@ -68,7 +69,7 @@ Child started(size_t i, double seconds, const std::function<void(size_t, const S
     return {i, pid, ends[0], Clock::now()};
 }
 
-// Reads what has come. False when the child has closed its end, which it does by ending.
+// Reads available text. Returns false if the child has closed its end, which ending does.
 bool read_some(Child &c) {
     char text[4096];
     const ssize_t n = read(c.from, text, sizeof text);
@@ -90,10 +91,10 @@ void end(Child &c, double seconds) {
 
 }  // namespace
 
-void in_children(size_t jobs, int at_once, double seconds,
-                 const std::function<void(size_t, const Say &)> &job,
-                 const std::function<void(size_t, const ChildResult &)> &done) {
-    kernel_cache();  // where it can't be had there is a private one, for all of them
+void run_in_children(size_t jobs, int at_once, double seconds,
+                     const std::function<void(size_t, const Send &)> &job,
+                     const std::function<void(size_t, const ChildResult &)> &done) {
+    kernel_cache();  // if it can't be opened, all children use one private cache
     std::vector<Child> running;
     for (size_t next = 0; next < jobs || !running.empty();) {
         while (next < jobs && running.size() < size_t(at_once))

@@ -1,4 +1,4 @@
-// Composite ops have no kernel: the whole primitive is held against the reference.
+// Checks composite ops, which have no kernel: the whole primitive against the reference.
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "primitives/primitive.h"
@@ -11,7 +11,7 @@ void check_composite(const Op &op, const Options &, Report &r) {
     for (auto &dtypes : op.dtypes) {
         for (auto &sample : op.samples) {
             const std::string where = dtypes + " '" + sample + "'";
-            begins(where);
+            begin_step(where);
             try {
                 Case c(op, sample, dtypes, 1);
                 std::vector<Tensor> in = c.in;

@@ -1,7 +1,7 @@
-// Schedules are proved in modular integers: whatever is legal gives the same bits as the algorithm
-// as written. What that says is evaluated by the kit itself (dsl/evaluate.h), so that what Halide
-// lowers wrongly, with a schedule and without, is seen. A sample too large for that is compared
-// with the algorithm as Halide lowers it unscheduled.
+// Proves schedules in modular integers: every legal schedule gives the same bits as the algorithm.
+// The kit evaluates the algorithm itself (dsl/evaluate.h), so that it also finds what Halide lowers
+// wrongly, with a schedule and without. A sample that is too large for this is compared with the
+// algorithm as Halide lowers it unscheduled.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -12,7 +12,10 @@
 #include "dsl/evaluate.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
+#include "registry/dispatch/choice.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "registry/op/extension.h"
 #include "tools/check/check.h"
 
@@ -33,8 +36,8 @@ KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &varia
     return Kernel(op_table().make(name), i).load();
 }
 
-// The plan that the f32 kernel of this variant would get, with another kernel and modular types put
-// into it.
+// Returns the plan that the f32 kernel of this variant would get, with modular types and without
+// the kernel.
 Plan exact_plan(const Case &c, const Op &op) {
     std::vector<OperandMeta> metas;
     for (const Tensor &t : c.in)
@@ -63,17 +66,17 @@ std::vector<Tensor> run_exact(const Plan &p, KernelFn fn, const Case &c) {
     return out;
 }
 
-constexpr int64_t most_steps = 2'000'000;  // of an evaluation
+constexpr int64_t max_steps = 2'000'000;  // of an evaluation
 
-// The algorithm of a variant as it is written, by evaluation where that is quick, else as Halide
-// lowers it.
-class Written {
+// The results of a variant's algorithm without a schedule: evaluated if that is quick, else as
+// Halide lowers it.
+class Unscheduled {
 public:
-    Written(const Op &op, Isa isa, std::string variant)
+    Unscheduled(const Op &op, Isa isa, std::string variant)
         : op_(op), isa_(isa), variant_(std::move(variant)) {}
 
-    // What the algorithm makes of sample `s`, whose plan is `p`. A schedule is proved many times,
-    // by the tuner and with faults planted.
+    // Returns the results for sample `s`, whose plan is `p`. They are kept, because the tuner and
+    // the mutants prove a schedule many times.
     const std::vector<Tensor> &result(size_t s, const Plan &p, const Case &c, Report &r) {
         static std::map<std::string, std::vector<Tensor>> known;  // empty: can't be evaluated
         const auto [at, is_new] = known.emplace(op_.name + "/" + variant_ + "/" + c.sample,
@@ -87,11 +90,11 @@ public:
     }
 
 private:
-    // The evaluator as a kernel, which run_plan() calls in this thread, once for each iteration of
-    // the plan's loops.
+    // The evaluator as a kernel. run_plan() calls it in this thread, once for each iteration of the
+    // plan's loops.
     struct Running {
         Evaluator *evaluator = nullptr;
-        int64_t left = 0;  // of its steps; negative: it gave up
+        int64_t left = 0;  // steps that remain; negative: it gave up
     };
     static Running &running() {
         static Running r;
@@ -120,7 +123,7 @@ private:
                 i.scheduled = false;
                 evaluator_ = std::make_unique<Evaluator>(Kernel(op_table().make(op_.name), i));
             }
-            running() = {evaluator_.get(), most_steps};
+            running() = {evaluator_.get(), max_steps};
             std::vector<Tensor> results = run_exact(p, evaluate, c);
             return running().left < 0 ? skip("'" + c.sample + "' is too large to be evaluated")
                                       : results;
@@ -138,15 +141,15 @@ private:
     std::map<size_t, std::vector<Tensor>> by_lowering_;
 };
 
-// Does the variant take the plan's problem with these picks too?
+// Returns true if the variant accepts the plan's problem with these tunables too.
 bool takes(const Op &op, const Plan &p, const Tunables &tunables) {
     KernelEntry k = *p.kernel;
     for (auto &[name, value] : tunables.chosen)
         k.tunables[name] = value;
-    return refusal_of(op, k, p.dims).empty();
+    return rejection_reason(op, k, p.dims).empty();
 }
 
-// How many elements of one result differ from another's; "" for none.
+// Returns how many elements of the results differ; "" for none.
 std::string difference(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
     int64_t differ = 0, total = 0;
     for (size_t k = 0; k < a.size(); k++) {
@@ -166,7 +169,7 @@ class InDouble {
 public:
     InDouble(const Op &op, Isa isa) : op_(op), isa_(isa) {}
 
-    // Where two variants differ by more than what rounding explains; "" for nowhere.
+    // Returns how two variants differ by more than rounding explains; "" if they don't.
     std::string difference(const std::string &sample, const std::string &variant,
                            const std::string &other) {
         const Case c(op_, sample, "f64", 7);
@@ -215,8 +218,8 @@ private:
     std::map<std::string, KernelFn> kernels_;
 };
 
-// One op's samples in modular integers, and what the algorithm as written makes of them: that of
-// the last variant, which takes every shape.
+// One op's samples in modular integers, and the results of the last variant's algorithm, which
+// accepts every shape.
 class Exact {
 public:
     Exact(const Op &op, Isa isa) : op_(op), isa_(isa), written_(op, isa, op.variants.back().name) {
@@ -225,7 +228,7 @@ public:
             std::mt19937 rng(11);
             for (Tensor &t : cases_.back().in) {
                 if (t.dtype() == DType::f32)
-                // odd: a product of many even ones is 0
+                // Odd, because a product of many even numbers is 0.
                 {
                     for (int64_t i = 0; i < t.elements(); i++)
                         ((uint32_t *)t.raw())[i] = uint32_t(rng()) | 1;
@@ -243,14 +246,14 @@ public:
             try {
                 p = exact_plan(c, op_);
             } catch (const DispatchError &) {
-                continue;  // this variant doesn't take this sample
+                continue;  // this variant doesn't accept this sample
             }
             if (!takes(op_, p, tunables)) continue;
             const std::string where = "exact/" +
                                       (backend == "cpu" ? std::string(name_of(isa)) : backend) +
                                       (variant.empty() ? "" : "/" + variant) + " '" +
                                       op_.samples[s] + "'";
-            begins(where);
+            begin_step(where);
             const auto mine = run_exact(p, scheduled, c);
             std::string error = difference(mine, written_.result(s, on_host(p), c, r));
             if (!error.empty()) {
@@ -266,13 +269,13 @@ private:
         p.on_device = false;
         return p;
     }
-    // A variant may have an algorithm of its own. Its schedule answers for that one; and where
-    // modular integers know no common answer (Winograd's fractions, a gradient that asks for the
-    // largest element of a y that isn't x's), the two algorithms are compared in double.
+    // A variant may have its own algorithm, and its schedule is proved against that one. Where
+    // modular integers give no common result (Winograd's fractions, a gradient that compares x with
+    // a y that isn't its maximum), the two algorithms are compared in double.
     std::string blamed(size_t s, const Plan &p, const std::vector<Tensor> &mine,
                        const std::string &variant, const std::string &error, Report &r) {
         if (variant == op_.variants.back().name) return error + "the algorithm as written";
-        Written &own = own_.try_emplace(variant, op_, isa_, variant).first->second;
+        Unscheduled &own = own_.try_emplace(variant, op_, isa_, variant).first->second;
         const std::string from_own = difference(mine, own.result(s, p, cases_[s], r));
         if (!from_own.empty()) return from_own + "the algorithm as written";
         const std::string in_double = differs_in_double(variant);
@@ -291,7 +294,7 @@ private:
                 at->second = algorithms.difference(c.sample, variant, op_.variants.back().name);
                 if (!at->second.empty()) break;
             } catch (const DispatchError &) {
-                continue;  // this variant doesn't take this sample
+                continue;  // this variant doesn't accept this sample
             }
         }
         return at->second;
@@ -299,9 +302,9 @@ private:
 
     const Op &op_;
     const Isa isa_;
-    Written written_;
-    std::map<std::string, Written> own_;  // by variant
-    // by variant: where its algorithm differs from the last one's, in double
+    Unscheduled written_;
+    std::map<std::string, Unscheduled> own_;  // by variant
+    // By variant: how its algorithm differs from the last one's, in double.
     std::map<std::string, std::string> in_double_;
     std::vector<Case> cases_;
 };

@@ -5,14 +5,14 @@
 
 namespace halyard::check {
 
-Tensor soiled(int64_t elements, DType t) {
+Tensor poisoned(int64_t elements, DType t) {
     const Tensor memory = Tensor::empty({elements}, t);
     std::memset(memory.raw(), 0xA5, memory.bytes());
     return memory;
 }
 
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
-    // 3e38 only overflows on its way: check_specials has it
+    // Values that overflow only in between, such as 3e38, are in check_specials.
     static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1e-40, -1e-40, 1};
     if (!is_float(t.dtype()) || t.elements() == 0) return;
     const Tensor flat = t.reshape({t.elements()});
@@ -22,7 +22,7 @@ void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
     }
 }
 
-void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
+void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
     std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
     for (double v : own) {
         if (v == double(float(bfloat16(float(v)))) && std::fabs(v) < 1e3)
@@ -31,7 +31,7 @@ void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
     if (!is_float(t.dtype())) return;
     const Tensor flat = t.reshape({t.elements()});
     const double one = all[rng() % all.size()];
-    const bool same = rng() % 8 == 0;  // all of them: whether any isn't 0
+    const bool same = rng() % 8 == 0;  // all elements alike, for ops such as "any is not 0"
     for (int64_t i = 0; i < t.elements(); i++) {
         if (same)
             flat.set({i}, one);

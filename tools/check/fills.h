@@ -1,4 +1,4 @@
-// What tensors of a call are filled with.
+// Fills the tensors of a call with values that expose faults.
 #pragma once
 #include <random>
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace halyard::check {
 
-// Memory that no kernel may take for results: what outputs find where they go.
-Tensor soiled(int64_t elements, DType t);
+// Returns memory with values that no kernel may take for results. Outputs are filled with them.
+Tensor poisoned(int64_t elements, DType t);
 
-// So many NaN, Inf, zeros and subnormal numbers, anywhere.
+// Writes `count` NaN, Inf, zeros and subnormal numbers to random places.
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng);
 
-// Half of t's elements become numbers where ops bend or jump, and that are often equal to each
-// other: 0 and 1 most often, and `own`, the op's attributes; now and then all of them one such
-// number. All dtypes have them exactly.
-void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng);
+// Replaces half of t's elements by numbers at which ops have breakpoints and which are often equal
+// to each other: 0 and 1 most often, and `own`, the op's attributes. Now and then all of them are
+// one such number. All dtypes represent them exactly.
+void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng);
 
 }  // namespace halyard::check

@@ -8,6 +8,7 @@
 #include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 
 namespace halyard::check {
 namespace {
@@ -22,7 +23,7 @@ public:
     Generator(const Op &op, const Options &o)
         : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), rng_(o.seed) {
         for (char c : op.name)
-            rng_.discard((unsigned char)c);  // calls of its own for every op
+            rng_.discard((unsigned char)c);  // a sequence of its own for every op
         for (auto &d : op.dtypes)
             if (o.dtypes.empty() || d == o.dtypes) dtypes_.push_back(d);
         for (auto &text : op.samples)
@@ -48,18 +49,18 @@ public:
         while (work(c.sample, limit) > limit) {
             auto most = std::max_element(c.sample.dims.begin(), c.sample.dims.end(),
                                          [](auto &a, auto &b) { return a.second < b.second; });
-            // what an attribute says stays as it is
+            // Extents that an attribute fixes stay as they are.
             if (most == c.sample.dims.end() || most->second <= 1) break;
             most->second = most->second / 2 + int64_t(rng_() % 2) * (most->second > 3);
         }
         for (auto &t : op_.sig.inputs)
-            if (chance(3)) c.lies[t.name] = input_lies(int(op_.extents_of(t).size()));
+            if (chance(3)) c.layouts[t.name] = input_layout(int(op_.extents_of(t).size()));
         for (size_t k = 0; k < op_.sig.outputs.size(); k++)
-            if (chance(2)) c.lies[op_.sig.outputs[k].name] = output_lies(k);
+            if (chance(2)) c.layouts[op_.sig.outputs[k].name] = output_layout(k);
         if (chance(4))
             c.specials = 1 + int(rng_() % 8);
         else
-            c.bends = chance(2);  // both together is much that is told by its NaN alone
+            c.breakpoints = chance(2);  // not both: a NaN would hide other errors
         return c;
     }
 
@@ -77,13 +78,13 @@ private:
         return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1,
                                 2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
     }
-    std::string input_lies(int rank) {
+    std::string input_layout(int rank) {
         const std::string how = one_of<std::string>(
             {"reversed", "swapped", "gaps", "pitch", "columns", "shifted", "still"});
         return how == "still" ? how + std::to_string(rank ? rng_() % unsigned(rank) : 0) : how;
     }
-    // In place and overlapping where the op may do so, and where it has to refuse.
-    std::string output_lies(size_t k) {
+    // In place and overlapping, both where the op may do so and where it has to refuse.
+    std::string output_layout(size_t k) {
         const std::string &own = op_.sig.outputs[k].name;
         std::vector<std::string> others;
         for (auto &t : op_.sig.inputs) {
@@ -96,7 +97,7 @@ private:
         const bool in_place = op_.form == Form::elementwise ? !chance(6) : chance(2);
         return (in_place ? "on-" : "over-") + one_of(others);
     }
-    // Of its tensors; and where those are few, of its operations.
+    // Returns the size of the sample's tensors, or of its operations if the tensors are small.
     int64_t work(const Sample &s, int64_t limit) const try {
         Dims dims = s.dims;
         bind_attributes(Attrs(op_, s.attrs), dims);
@@ -114,7 +115,7 @@ private:
             most = std::max(most, work_of(*op, dims, op->variants.back().name).operations());
         return most;
     } catch (const Error &) {
-        return 0;  // it will be refused
+        return 0;  // it will be rejected
     }
 
     const Op &op_;
@@ -125,7 +126,7 @@ private:
     std::mt19937 rng_;
 };
 
-// All that make c a little simpler: what stands first is tried first.
+// Returns all calls that are a little simpler than c, in the order in which they are tried.
 std::vector<FuzzCase> simpler(const FuzzCase &c) {
     std::vector<FuzzCase> all;
     const auto with = [&](const std::function<void(FuzzCase &)> &change) {
@@ -137,11 +138,11 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
              smaller += (value - smaller + 1) / 2)
             with([&](FuzzCase &f) { f.sample.dims[name] = smaller; });
     }
-    for (auto &[name, how] : c.lies)
-        with([&](FuzzCase &f) { f.lies.erase(name); });
+    for (auto &[name, how] : c.layouts)
+        with([&](FuzzCase &f) { f.layouts.erase(name); });
     for (auto &[name, value] : c.sample.attrs)
         with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
-    if (c.bends) with([](FuzzCase &f) { f.bends = false; });
+    if (c.breakpoints) with([](FuzzCase &f) { f.breakpoints = false; });
     if (c.lonely) with([](FuzzCase &f) { f.lonely = false; });
     if (c.first_axis) with([](FuzzCase &f) { f.first_axis = false; });
     if (c.specials) with([](FuzzCase &f) { f.specials = 0; });
@@ -153,9 +154,9 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
 
 }  // namespace
 
-std::string again_line(const Op &op, const FuzzCase &c, const Options &o) {
-    return "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"" +
-           o.again;
+std::string repro_line(const Op &op, const FuzzCase &c, const Options &o) {
+    return "\n      repeat: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"" +
+           o.repro_options;
 }
 
 FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
@@ -184,7 +185,7 @@ void check_fuzz(const Op &op, const Options &o, Report &r) {
             continue;
         }
         c = shrink(op, c, o.shrink_seconds);
-        return r.fail("'" + c.text() + "'", run_fuzz_case(op, c) + again_line(op, c, o));
+        return r.fail("'" + c.text() + "'", run_fuzz_case(op, c) + repro_line(op, c, o));
     }
 }
 

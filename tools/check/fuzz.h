@@ -1,5 +1,5 @@
-// Random calls of an op: what samples don't think of. A call that goes wrong is shrunk to the
-// smallest that still does.
+// Random calls of an op, beyond its samples. A call that fails is reduced to the smallest that
+// still fails.
 #pragma once
 #include <map>
 #include <string>
@@ -9,40 +9,48 @@
 
 namespace halyard::check {
 
-// One call, as one line that says all of it:
+// One call, which a line of text describes completely:
 //   f32/avx512/wide n=3 c=33 axis=-1 x:gaps dy:still1 y:on-x specials:3 seed:17
-// Inputs lie     reversed (dimensions in memory), swapped (all but the last reversed), gaps
-// (between all elements), pitch (between rows),
-//                columns (the last two dimensions swapped in memory, and a gap after every such
-//                matrix), gap (like pitch, between matrices), shifted (by one element: aligned to
-//                no vector), stillN (dimension N has stride 0), or as the caller would pass them
-// outputs lie    shifted, on-x (in place), over-x (overlapping x, an input or another output, by
-// one element), or in memory of their own lonely         all elements of an input are one number,
-// but for one in every line along the dimensions that the op reduces axis0          rows go along
-// the first dimension, as the op's attribute axis says: results lie so in memory bends half of all
-// values are such that ops bend there, or equal to others: 0, +-1, +-3, ..., their attributes
-// `specials`     how many NaN, Inf, zeros, ... each real input has, `seed` the other values
+// Layouts of inputs, if they are not as the caller would pass them:
+//   reversed  dimensions are reversed in memory
+//   swapped   all but the last dimension are reversed in memory
+//   gaps      gaps between all elements
+//   pitch     gaps between rows
+//   gap       gaps between matrices
+//   columns   the last two dimensions are swapped in memory, with a gap after each such matrix
+//   shifted   offset by one element, so that no vector is aligned
+//   stillN    dimension N is broadcast (stride 0)
+// Layouts of outputs, if they are not in memory of their own:
+//   shifted   as above
+//   on-x      in place of x
+//   over-x    overlaps x, an input or another output, by one element
+// Further words:
+//   lonely    an input is constant, but for one element in every line along the reduced dimensions
+//   axis0     rows go along the first dimension, as the attribute axis says, and so do results
+//   bends     half of all values are breakpoints of ops or equal to others: 0, +-1, +-3, attributes
+//   specials  how many NaN, Inf, zeros, ... each float input has
+//   seed      of the other values
 struct FuzzCase {
     std::string dtypes;
     Isa isa = Isa::baseline;
-    std::string variant;  // "": dispatch chooses
+    std::string variant;  // "": as dispatch selects
     Sample sample;
-    std::map<std::string, std::string> lies;  // tensor -> how
-    bool bends = false, lonely = false, first_axis = false;
+    std::map<std::string, std::string> layouts;  // tensor -> its layout
+    bool breakpoints = false, lonely = false, first_axis = false;
     int specials = 0, seed = 1;
     std::string text() const;
 };
 FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text);  // throws AttrError
 
-// What is wrong with this call; "" when its results are right or it is, where it may be, refused by
-// an error that says why. Half of the calls, those with even seeds, run in a sandbox
-// (tools/check/sandbox.h).
+// Returns how the result of this call is wrong. Returns "" if it is right, or if the call is
+// rejected with an error that gives the reason and `may_refuse`. Calls with even seeds run in a
+// sandbox (tools/check/sandbox.h).
 std::string run_fuzz_case(const Op &op, const FuzzCase &c, bool may_refuse = true);
 
-// The line under a failure of this call that says how to make it again.
-std::string again_line(const Op &op, const FuzzCase &c, const Options &o);
+// Returns the line under a failure of this call that repeats it.
+std::string repro_line(const Op &op, const FuzzCase &c, const Options &o);
 
-// The smallest call found, in at most `seconds`, that goes wrong as this one does.
+// Returns the smallest call that fails in the same way, as far as it is found within `seconds`.
 FuzzCase shrink(const Op &op, FuzzCase c, double seconds = 5);
 
 }  // namespace halyard::check

@@ -1,4 +1,4 @@
-// One random call: its line of text, its tensors, its verdict.
+// One random call: its line of text, its tensors, its result.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "bench/harness/progress.h"
 #include "registry/op/renamed_variants.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 #include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
@@ -21,9 +22,9 @@ std::string FuzzCase::text() const {
         s += " " + name + "=" + std::to_string(value);
     for (auto &[name, value] : sample.attrs)
         s += " " + name + "=" + value;
-    for (auto &[name, how] : lies)
+    for (auto &[name, how] : layouts)
         s += " " + name + ":" + how;
-    if (bends) s += " bends";
+    if (breakpoints) s += " bends";
     if (lonely) s += " lonely";
     if (first_axis) s += " axis0";
     if (specials) s += " specials:" + std::to_string(specials);
@@ -45,7 +46,7 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
     while (words >> w) {
         const size_t at = w.find(':');
         if (w == "bends")
-            c.bends = true;
+            c.breakpoints = true;
         else if (w == "lonely")
             c.lonely = true;
         else if (w == "axis0")
@@ -57,7 +58,7 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
         else if (w.starts_with("seed:"))
             c.seed = std::stoi(w.substr(at + 1));
         else
-            c.lies[w.substr(0, at)] = w.substr(at + 1);
+            c.layouts[w.substr(0, at)] = w.substr(at + 1);
     }
     c.sample = parse_sample(op, sample);
     return c;
@@ -67,22 +68,48 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
 
 namespace {
 
-// memory that no kernel should read
+// A value for memory that no kernel may read.
 double filler(DType t) {
     return is_float(t) ? NAN : t == DType::boolean ? 1 : 77;
 }
 
-// The part of it from element `at` on.
+// Returns the part of `memory` from element `at` on.
 Tensor view(const Tensor &memory, const Shape &shape, int64_t at) {
     return memory.slice(0, at, at + shape.elements()).reshape(shape);
 }
 
-Tensor lying(const Tensor &t, const std::string &how) {
+// Returns uninitialised memory for t's values in the layout `how`, surrounded by filler.
+Tensor memory_with_layout(const Tensor &t, const std::string &how) {
     const int rank = t.rank();
-    Tensor to;
+    const auto filled = [&](const Shape &shape) {
+        return Tensor::full(shape, filler(t.dtype()), t.dtype());
+    };
+    Shape wide = t.shape();
+    if (how == "gap" && rank > 1) {
+        wide[rank - 2]++;
+        return filled(wide).slice(rank - 2, 0, t.shape()[rank - 2]);
+    }
+    if (how == "shifted" || rank == 0)
+        return filled({t.elements() + 1}).slice(0, 1, t.elements() + 1).reshape(t.shape());
+    if (how == "pitch") {
+        wide[rank - 1] += 3;
+        return filled(wide).slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
+    }
+    if (how != "gaps") throw AttrError("fuzz", "an input has no layout '" + how + "'");
+    for (int64_t &e : wide)
+        e = 2 * e + 1;
+    Tensor to = filled(wide);
+    for (int d = 0; d < rank; d++)
+        to = to.slice(d, 1, 1 + 2 * t.shape()[d], 2);
+    return to;
+}
+
+// Returns a copy of t in the layout `how` (tools/check/fuzz.h), or t itself for "" and stillN.
+Tensor with_layout(const Tensor &t, const std::string &how) {
+    const int rank = t.rank();
     if (how.empty() || how.starts_with("still")) return t;
-    if (how == "reversed" || how == "swapped") {  // which is its own inverse
-        std::vector<int> order;
+    std::vector<int> order;
+    if (how == "reversed" || how == "swapped") {  // its own inverse
         for (int d = how == "swapped" && rank > 0 ? rank - 1 : rank; d-- > 0;)
             order.push_back(d);
         if (int(order.size()) < rank) order.push_back(rank - 1);
@@ -90,41 +117,18 @@ Tensor lying(const Tensor &t, const std::string &how) {
     }
     if (how == "columns") {
         if (rank < 2) return t;
-        std::vector<int> order;
         for (int d = 0; d < rank; d++)
             order.push_back(d);
         std::swap(order[size_t(rank) - 1], order[size_t(rank) - 2]);
-        return lying(t.transpose(order), "gap").transpose(order);
+        return with_layout(t.transpose(order), "gap").transpose(order);
     }
-    if (how == "gap" && rank > 1) {
-        Shape wide = t.shape();
-        wide[rank - 2]++;
-        to = Tensor::full(wide, filler(t.dtype()), t.dtype())
-                 .slice(rank - 2, 0, t.shape()[rank - 2]);
-    } else if (how == "shifted" || rank == 0) {
-        to = Tensor::full({t.elements() + 1}, filler(t.dtype()), t.dtype())
-                 .slice(0, 1, t.elements() + 1)
-                 .reshape(t.shape());
-    } else if (how == "pitch") {
-        Shape wide = t.shape();
-        wide[rank - 1] += 3;
-        to = Tensor::full(wide, filler(t.dtype()), t.dtype())
-                 .slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
-    } else if (how == "gaps") {
-        Shape wide = t.shape();
-        for (int64_t &e : wide)
-            e = 2 * e + 1;
-        to = Tensor::full(wide, filler(t.dtype()), t.dtype());
-        for (int d = 0; d < rank; d++)
-            to = to.slice(d, 1, 1 + 2 * t.shape()[d], 2);
-    } else
-        throw AttrError("fuzz", "an input can't lie '" + how + "'");
+    const Tensor to = memory_with_layout(t, how);
     to.assign(t);
     return to;
 }
 
-// The dimensions of an input that meet in one element of the output: those that a reduction folds,
-// or the row of a plain op.
+// Returns which dimensions of an input are reduced into one element of the output: those of a
+// reduction, or the row of a plain op.
 std::vector<bool> dimensions_folded(const Op &op, const Tensor &t) {
     std::vector<bool> folded(static_cast<size_t>(t.rank()), false);
     const bool reduction = op.form == Form::reduction && t.rank() == 4;  // [o,r,i,s]
@@ -133,9 +137,16 @@ std::vector<bool> dimensions_folded(const Op &op, const Tensor &t) {
     return folded;
 }
 
-// All elements become 0, or 1 where the seed is odd, but for one among those that are folded into
-// one: the first of them, the last, or any. That one decides whether any is true, which is the
-// least, and what a product is.
+// Returns the index of line number `line`, for lines with extents `lines`.
+Shape index_of_line(const Shape &lines, int64_t line) {
+    Shape at = lines;
+    for (int d = lines.rank(); d-- > 0; line /= lines[d])
+        at[d] = line % lines[d];
+    return at;
+}
+
+// Sets all elements to 0, or to 1 if the seed is odd, except one among those that are reduced into
+// one: the first, the last or any. That one decides any(), the minimum and the product.
 void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
     if (t.elements() == 0 || t.rank() == 0) return;
     const std::vector<bool> folded = dimensions_folded(op, t);
@@ -146,23 +157,19 @@ void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
         if (folded[size_t(d)]) lines[d] = 1;
     t.assign(Tensor::full(t.shape(), common, t.dtype()));
     for (int64_t line = 0; line < lines.elements(); line++) {
-        Shape at = lines;
-        int64_t rest = line;
-        for (int d = t.rank(); d-- > 0; rest /= lines[d])
-            at[d] = rest % lines[d];
+        Shape at = index_of_line(lines, line);
         const uint32_t which = uint32_t(line + seed / 4) % 3;
         for (int d = 0; d < t.rank(); d++) {
-            if (folded[size_t(d)]) {
-                at[d] = which == 0   ? 0
-                        : which == 1 ? t.size(d) - 1
-                                     : int64_t(rng() % uint64_t(t.size(d)));
-            }
+            if (!folded[size_t(d)]) continue;
+            at[d] = which == 0   ? 0
+                    : which == 1 ? t.size(d) - 1
+                                 : int64_t(rng() % uint64_t(t.size(d)));
         }
         t.set(at, t.dtype() == DType::boolean ? 1 - common : odd);
     }
 }
 
-// The op's tensors where the case wants them.
+// The op's tensors in the layouts of the case.
 class Call {
 public:
     Call(const Op &op, const FuzzCase &f)
@@ -175,8 +182,8 @@ public:
             reals.push_back(value);
         for (size_t k = 0; k < c_.in.size(); k++) {
             const std::string &name = op.sig.inputs[k].name;
-            const std::string how = lies(name);
-            if (f.bends) bend(c_.in[k], reals, rng);
+            const std::string how = layout_of(name);
+            if (f.breakpoints) fill_breakpoints(c_.in[k], reals, rng);
             if (f.lonely && std::isupper((unsigned char)op.sig.inputs[k].dtype[0]))
                 single_out(op, c_.in[k], f.seed, rng);
             sprinkle(c_.in[k], f.specials, rng);
@@ -198,7 +205,7 @@ public:
             place_output(k);
         for (size_t k = 0; k < c_.in.size(); k++) {
             if (!placed_.count(op.sig.inputs[k].name))
-                c_.in[k] = lying(c_.in[k], lies(op.sig.inputs[k].name));
+                c_.in[k] = with_layout(c_.in[k], layout_of(op.sig.inputs[k].name));
         }
         if (f.first_axis) rows_along_first_axis();
         guards_.move(op, c_.in, out_);
@@ -209,8 +216,8 @@ public:
         for (const Tensor &t : c_.in)
             kept.push_back(t.copy());
         const Force force(f_.isa, f_.variant);
-        begins("'" + f_.text() + "'" +
-               (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
+        begin_step("'" + f_.text() + "'" +
+                   (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
         if (f_.seed % 2 == 0) {
             const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] {
                 dispatch_into(c_.registered, c_.in, c_.attrs, out_);
@@ -225,8 +232,8 @@ public:
                 return "it wrote into input " + op_.sig.inputs[k].name;
         }
         c_.solve(op_);
-        // Equal terms round alike: their errors add up instead of cancelling, and a sum of n keeps
-        // only what any does, n eps.
+        // Equal terms round alike, so that their errors add up instead of cancelling. A sum of n
+        // then keeps only the worst-case bound, n eps.
         for (auto &[name, magnitude] : c_.problem.abs_sum) {
             for (double &m : magnitude.v)
                 m *= std::max(1.0, double(longest_still_) / op_.contract.ulps);
@@ -244,7 +251,7 @@ public:
     }
 
 private:
-    // Throws where the op's conditions refuse it: references don't expect that.
+    // Throws if the op's conditions reject the sample, for which the reference isn't defined.
     static std::string legal_sample(const Op &op, const Sample &s) {
         Dims dims = s.dims;
         bind_attributes(Attrs(op, s.attrs), dims);
@@ -273,8 +280,8 @@ private:
         order.push_back(0);
         return t.transpose(order);
     }
-    // Inputs stay where they are, seen from another side; results are dense as the caller sees
-    // them.
+    // Inputs keep their memory and are viewed with another shape. Results are dense in the caller's
+    // shape.
     void rows_along_first_axis() {
         const int axis = c_.attrs.find("axis");
         if (axis < 0) throw AttrError(op_.name, "has no attribute axis");
@@ -283,23 +290,23 @@ private:
             if (has_axis(op_.sig.inputs[k])) c_.in[k] = axis_first(c_.in[k]);
         for (size_t k = 0; k < out_.size(); k++) {
             if (has_axis(op_.sig.outputs[k])) {
-                out_[k] = soiled(out_[k].elements(), out_[k].dtype())
+                out_[k] = poisoned(out_[k].elements(), out_[k].dtype())
                               .reshape(axis_first(out_[k]).shape());
             }
         }
     }
-    std::string lies(const std::string &tensor) const {
-        const auto it = f_.lies.find(tensor);
-        return it == f_.lies.end() ? "" : it->second;
+    std::string layout_of(const std::string &tensor) const {
+        const auto it = f_.layouts.find(tensor);
+        return it == f_.layouts.end() ? "" : it->second;
     }
     void place_output(size_t k) {
         const std::string &name = op_.sig.outputs[k].name;
-        const std::string how = lies(name);
+        const std::string how = layout_of(name);
         const Shape &shape = c_.problem.tensors.at(name).shape;
         const DType t = c_.out_dtypes[k];
         const bool on = how.starts_with("on-"), over = how.starts_with("over-");
         if (!on && !over) {
-            out_.push_back(view(soiled(shape.elements() + 1, t), shape, how == "shifted"));
+            out_.push_back(view(poisoned(shape.elements() + 1, t), shape, how == "shifted"));
             return;
         }
         const std::string other = how.substr(on ? 3 : 5);
@@ -310,7 +317,7 @@ private:
             if (op_.sig.outputs[i].name == other) from = &out_[i];
         if (!from || from->dtype() != t || placed_.count(other))
             throw ShapeError(op_.name, name + " can't lie " + how);
-        const Tensor memory = soiled(std::max(from->elements(), shape.elements() + over), t);
+        const Tensor memory = poisoned(std::max(from->elements(), shape.elements() + over), t);
         const Tensor moved = view(memory, from->shape(), 0);
         moved.assign(*from);
         *from = moved;
@@ -323,9 +330,9 @@ private:
     Case c_;
     std::vector<Tensor> out_;
     Guards guards_;
-    // elements that are one, where every input has such: so many terms of a sum may be equal
+    // The number of equal elements that every input has: as many terms of a sum may be equal.
     int64_t longest_still_ = 0;
-    std::map<std::string, std::string> placed_;  // inputs and outputs under an output
+    std::map<std::string, std::string> placed_;  // the input or output below each output
 };
 
 }  // namespace
@@ -339,7 +346,7 @@ std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
                    ? ""
                    : what;
     } catch (const Error &e) {
-        return may_refuse ? "" : e.what();  // it says what is wrong
+        return may_refuse ? "" : e.what();  // a typed error that gives the reason
     } catch (const std::exception &e) {
         return std::string("threw ") + e.what();
     }

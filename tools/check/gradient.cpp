@@ -1,6 +1,7 @@
-// Gradients: against central differences of the double reference, and against the adjoint that
-// Halide derives.
+// Checks gradients against central differences of the double reference, and against the adjoint
+// that Halide derives.
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "bench/harness/case.h"
@@ -8,6 +9,8 @@
 #include "dsl/kernel.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {
@@ -19,7 +22,7 @@ bool has(const std::vector<std::string> &list, const std::string &s) {
     return false;
 }
 
-// The tensors that op <name>_d<input> takes, out of a solved f64 case and the outputs' gradients.
+// Returns the inputs of op <name>_d<input>, from a solved f64 case and the outputs' gradients.
 std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
                                     const std::map<std::string, Array> &dy, const Op &op) {
     std::vector<Tensor> in;
@@ -38,7 +41,7 @@ std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
     return in;
 }
 
-// Of the outputs whose gradients are read: no gradient passes through the others.
+// Returns random gradients of those outputs through which gradients pass.
 std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
     std::map<std::string, Array> dy;
     std::mt19937 rng(17);
@@ -60,7 +63,7 @@ std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
     return dy;
 }
 
-// The outputs that dy weighs, in dy's order.
+// Returns the outputs that have a gradient in dy, in dy's order.
 std::vector<double> solved(const Op &op, Problem &p, const std::map<std::string, Array> &dy) {
     for (auto &t : op.sig.outputs)
         std::fill(p.tensors[t.name].v.begin(), p.tensors[t.name].v.end(), 0.0);
@@ -73,8 +76,8 @@ std::vector<double> solved(const Op &op, Problem &p, const std::map<std::string,
     return all;
 }
 
-// The sum of dy (up - down). What isn't a number on either side is undefined for other reasons than
-// this step.
+// Returns the sum of dy (up - down). Elements that are NaN on either side are left out: they are
+// undefined for other reasons than this step.
 double weighted(const std::vector<double> &up, const std::vector<double> &down,
                 const std::map<std::string, Array> &dy) {
     double sum = 0;
@@ -89,7 +92,8 @@ double weighted(const std::vector<double> &up, const std::vector<double> &down,
     return sum;
 }
 
-// How the sum of dy y changes with one element of an input: to both sides of it, and across.
+// The derivative of the sum of dy y by one element of an input: one-sided on both sides, and
+// central.
 struct Slopes {
     double left, right, across;
 };
@@ -107,8 +111,8 @@ Slopes slopes_at(const Op &op, Problem &p, const std::map<std::string, Array> &d
             weighted(up, down, dy) / (2 * h)};
 }
 
-// Halide derives wrong adjoints of some reductions (those that read what they wrote, and pairs of
-// sums). Its word counts for nothing where finite differences contradict it by far.
+// Returns true if finite differences contradict Halide's adjoint clearly. Halide derives wrong
+// adjoints of some reductions: those that read what they wrote, and pairs of sums.
 bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array> &dy,
                   const std::string &input, const std::vector<double> &derived) {
     Problem p = c.problem;
@@ -126,6 +130,46 @@ bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array
     return worst > 1e-3 * largest;
 }
 
+// Returns how `got`, the gradient in `input`, differs from finite differences of the reference; ""
+// if it doesn't.
+std::string gradient_error(const Op &op, const Case &c, const std::map<std::string, Array> &dy,
+                           const std::string &input, const std::vector<double> &got) {
+    Problem p = c.problem;
+    double largest = 1e-3;
+    for (double v : got)
+        largest = std::max(largest, std::fabs(v));
+    std::mt19937 rng(23);
+    const size_t n = p.tensors.at(input).v.size();
+    const size_t tries = std::min<size_t>(n, 24);
+    size_t without_slope = 0;
+    const std::vector<double> here = solved(op, p, dy);
+    for (size_t t = 0; t < tries; t++) {
+        const size_t at = n <= tries ? t : rng() % n;
+        const auto [left, right, expected] = slopes_at(op, p, dy, input, at, here);
+        // The derivative is undefined where the reference jumps and where an elementwise function
+        // is NaN.
+        const bool jumps = !(std::fabs(right - left) <= 1e-2 * std::max(1.0, largest));
+        if (jumps || (here.size() == n && std::isnan(here[at]))) {
+            without_slope++;
+            continue;
+        }
+        if (!(std::fabs(expected - got[at]) <= 1e-5 * std::max(1.0, largest))) {
+            return "d" + input + "[" + std::to_string(at) + "] is " + std::to_string(got[at]) +
+                   ", finite differences give " + std::to_string(expected);
+        }
+    }
+    if (without_slope == tries && tries > 1)
+        return "d" + input + ": the reference has no derivative anywhere";
+    return "";
+}
+
+int64_t elements_of(const Problem &p) {
+    int64_t all = 0;
+    for (auto &[name, a] : p.tensors)
+        all += int64_t(a.v.size());
+    return all;
+}
+
 }  // namespace
 
 void check_gradients(const Op &op, const Options &o, Report &r) {
@@ -136,125 +180,137 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
     for (auto &sample : op.samples) {
         Case c(op, sample, "f64", 8);
         c.solve(op);
-        int64_t work = 0;
-        for (auto &[name, a] : c.problem.tensors)
-            work += int64_t(a.v.size());
-        if (work > 20000 || (o.quick && done >= 3)) continue;
+        if (elements_of(c.problem) > 20000 || (o.quick && done >= 3)) continue;
         done++;
         const auto dy = random_dy(op, c);
         for (auto &input : registered.gradient_inputs) {
             const GradientOp of = library().gradient_in(registered, input);
             const RegisteredOp &g = *of.op;
-            begins("gradient f64 of " + g.record.name + " '" + sample + "'");
+            begin_step("gradient f64 of " + g.record.name + " '" + sample + "'");
             const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op),
                                        Attrs(g.record, registered.record, c.attrs))[of.output];
-            const std::vector<double> got = dx.to_vector<double>();
-            Problem p = c.problem;
-            double largest = 1e-3;
-            for (double v : got)
-                largest = std::max(largest, std::fabs(v));
-            std::mt19937 rng(23);
-            std::string error;
-            const size_t n = p.tensors.at(input).v.size();
-            const size_t tries = std::min<size_t>(n, 24);
-            size_t without_slope = 0;
-            const std::vector<double> here = solved(op, p, dy);
-            for (size_t t = 0; t < tries && error.empty(); t++) {
-                const size_t at = n <= tries ? t : rng() % n;
-                const auto [left, right, expected] = slopes_at(op, p, dy, input, at, here);
-                // No slope where the reference jumps, and none where an elementwise function isn't
-                // a number.
-                const bool jumps = !(std::fabs(right - left) <= 1e-2 * std::max(1.0, largest));
-                if (jumps || (here.size() == n && std::isnan(here[at]))) {
-                    without_slope++;
-                    continue;
-                }
-                if (!(std::fabs(expected - got[at]) <= 1e-5 * std::max(1.0, largest))) {
-                    error = "d" + input + "[" + std::to_string(at) + "] is " +
-                            std::to_string(got[at]) + ", finite differences say " +
-                            std::to_string(expected);
-                }
-            }
-            if (error.empty() && without_slope == tries && tries > 1)
-                error = "d" + input + ": the reference has no slope anywhere";
-            r.expect("gradient '" + sample + "'", error);
+            r.expect("gradient '" + sample + "'",
+                     gradient_error(op, c, dy, input, dx.to_vector<double>()));
         }
     }
 }
+
+namespace {
+
+// Returns the kernel of the adjoint that Halide derives in `input`, or nothing, with a note, if it
+// derives none.
+std::optional<KernelFn> derived_adjoint(const Op &op, const Options &o, const std::string &input,
+                                        Report &r) {
+    Instance i;
+    i.dtypes = "f64";
+    i.isa = isas_of(op, o).back();
+    i.variant = op.variants.back().name;
+    i.adjoint_in = input;
+    try {
+        return Kernel(op_table().make(op.name), i).load();
+    } catch (const std::exception &) {
+        r.skip("Halide derives no adjoint of it (a max, or a function it can't differentiate)");
+        return std::nullopt;
+    }
+}
+
+// Compares an op's gradient in one input with the adjoint that Halide derives, on one sample.
+class AdjointCheck {
+public:
+    AdjointCheck(const Op &op, const Options &o, const std::string &input, Report &r)
+        : op_(op), input_(input), r_(r), isa_(isas_of(op, o).back()),
+          variant_(op.variants.back().name),
+          sample_(op.samples[std::min<size_t>(1, op.samples.size() - 1)]),
+          case_(op, sample_, "f64", 9) {
+        case_.solve(op);
+        dy_ = random_dy(op, case_);
+    }
+
+    void run(KernelFn derived) {
+        const Tensor mine = gradient();
+        const std::optional<Tensor> theirs = run_derived(derived);
+        if (theirs) compare(mine.to_vector<double>(), theirs->to_vector<double>());
+    }
+
+private:
+    // Returns what the op's own gradient gives.
+    Tensor gradient() const {
+        const GradientOp of = library().gradient_in(case_.registered, input_);
+        const RegisteredOp &g = *of.op;
+        const Attrs attrs(g.record, case_.registered.record, case_.attrs);
+        begin_step("adjoint f64 of " + g.record.name + " '" + sample_ + "'");
+        return dispatch(g, gradient_inputs(g, case_, dy_, op_), attrs)[of.output];
+    }
+
+    // Runs the derived kernel, which takes the op's inputs and dy. Its plan is the op's, with dy
+    // appended and dx as the output. Returns nothing if the kernel rejects the call.
+    std::optional<Tensor> run_derived(KernelFn derived) {
+        const Force force(isa_, variant_);
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : case_.in)
+            metas.push_back(meta_of(t));
+        Plan p = make_plan(case_.registered, metas, case_.attrs);
+        const Plan::Buffer from_y = p.outputs[0];
+        p.inputs.push_back(from_y);
+        size_t at = 0;
+        while (op_.sig.inputs[at].name != input_)
+            at++;
+        Plan::Output dx;
+        static_cast<Plan::Buffer &>(dx) = p.inputs[at];
+        dx.shape = case_.in[at].shape();
+        dx.dtype = DType::f64;
+        p.outputs = {dx};
+        KernelEntry entry = *p.kernel;
+        entry.fn = derived;
+        p.kernel = &entry;
+        std::vector<Tensor> in = case_.in;
+        in.push_back(tensor_of(dy_.begin()->second, DType::f64));
+        const Tensor theirs = Tensor::zeros(dx.shape, DType::f64);
+        try {
+            run_plan(p, in, case_.attrs, {&theirs, 1});
+        } catch (const DispatchError &e) {
+            r_.skip(std::string("the derived adjoint doesn't run: ") + e.what());
+            return std::nullopt;
+        }
+        return theirs;
+    }
+
+    void compare(const std::vector<double> &mine, const std::vector<double> &theirs) {
+        double worst = 0, scale = 1e-300;
+        for (size_t k = 0; k < mine.size(); k++) {
+            worst = std::max(worst, std::fabs(mine[k] - theirs[k]));
+            scale = std::max(scale, std::fabs(theirs[k]));
+        }
+        const bool differs = !(worst <= 1e-11 * std::max(1.0, scale));
+        if (worst > 1e-11 * std::max(1.0, scale) && contradicted(op_, case_, dy_, input_, theirs)) {
+            r_.skip("the adjoint that Halide derives in " + input_ +
+                    " is wrong: finite differences contradict it");
+            return;
+        }
+        r_.expect("derived adjoint in " + input_ + " '" + sample_ + "'",
+                  differs ? "differs by " + std::to_string(worst) : "");
+    }
+
+    const Op &op_;
+    const std::string &input_;
+    Report &r_;
+    const Isa isa_;
+    const std::string variant_;
+    const std::string &sample_;
+    Case case_;
+    std::map<std::string, Array> dy_;
+};
+
+}  // namespace
 
 void check_adjoints(const Op &op, const Options &o, Report &r) {
     const RegisteredOp &registered = library().at(op.name);
     if (o.quick || registered.gradient_inputs.empty() || !has(op.dtypes, "f64") ||
         op.sig.outputs.size() > 1)
         return;
-    const std::string variant = op.variants.back().name;
     for (auto &input : registered.gradient_inputs) {
-        KernelFn derived;
-        Instance i;
-        i.dtypes = "f64";
-        i.isa = isas_of(op, o).back();
-        i.variant = variant;
-        i.adjoint_in = input;
-        try {
-            derived = Kernel(op_table().make(op.name), i).load();
-        } catch (const std::exception &e) {
-            r.skip("Halide derives no adjoint of it (a max, or a function it can't differentiate)");
-            continue;
-        }
-        const std::string &sample = op.samples[std::min<size_t>(1, op.samples.size() - 1)];
-        Case c(op, sample, "f64", 9);
-        c.solve(op);
-        const auto dy = random_dy(op, c);
-        const GradientOp of = library().gradient_in(registered, input);
-        const RegisteredOp &g = *of.op;
-        const Attrs attrs(g.record, registered.record, c.attrs);
-        begins("adjoint f64 of " + g.record.name + " '" + sample + "'");
-        const Tensor mine = dispatch(g, gradient_inputs(g, c, dy, op), attrs)[of.output];
-
-        // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended
-        // and dx as the output.
-        const Force force(isas_of(op, o).back(), variant);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
-        Plan p = make_plan(registered, metas, c.attrs);
-        Plan::Buffer from_y = p.outputs[0];
-        p.inputs.push_back(from_y);
-        size_t at = 0;
-        while (op.sig.inputs[at].name != input)
-            at++;
-        Plan::Output dx;
-        static_cast<Plan::Buffer &>(dx) = p.inputs[at];
-        dx.shape = c.in[at].shape();
-        dx.dtype = DType::f64;
-        p.outputs = {dx};
-        KernelEntry entry = *p.kernel;
-        entry.fn = derived;
-        p.kernel = &entry;
-        std::vector<Tensor> in = c.in;
-        in.push_back(tensor_of(dy.begin()->second, DType::f64));
-        const Tensor theirs = Tensor::zeros(dx.shape, DType::f64);
-        try {
-            run_plan(p, in, c.attrs, {&theirs, 1});
-        } catch (const DispatchError &e) {
-            r.skip(std::string("the derived adjoint doesn't run: ") + e.what());
-            continue;
-        }
-        const auto a = mine.to_vector<double>();
-        const auto b = theirs.to_vector<double>();
-        double worst = 0, scale = 1e-300;
-        for (size_t k = 0; k < a.size(); k++) {
-            worst = std::max(worst, std::fabs(a[k] - b[k]));
-            scale = std::max(scale, std::fabs(b[k]));
-        }
-        if (worst > 1e-11 * std::max(1.0, scale) && contradicted(op, c, dy, input, b)) {
-            r.skip("the adjoint that Halide derives in " + input +
-                   " is wrong: finite differences contradict it");
-            continue;
-        }
-        r.expect("derived adjoint in " + input + " '" + sample + "'",
-                 worst <= 1e-11 * std::max(1.0, scale) ? ""
-                                                       : "differs by " + std::to_string(worst));
+        if (const auto derived = derived_adjoint(op, o, input, r))
+            AdjointCheck(op, o, input, r).run(*derived);
     }
 }
 

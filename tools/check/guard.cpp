@@ -21,9 +21,9 @@ struct GuardedPages {
     char *begin = nullptr;  // the pages between,
     char *end = nullptr;    // the guard after,
     char *high_end = nullptr;
-    char *first = nullptr;               // what lies between: its first byte,
-    size_t bytes = 0;                    // and how many there are
-    std::atomic<char *> fault{nullptr};  // where the first access outside was
+    char *first = nullptr;               // the first byte between the guards,
+    size_t bytes = 0;                    // and their number
+    std::atomic<char *> fault{nullptr};  // the first access outside
     std::atomic<bool> wrote{false};
 
     size_t size() const { return size_t(end - begin); }
@@ -31,16 +31,16 @@ struct GuardedPages {
 
 namespace {
 
-// only address space; whoever misses by more crashes, as without guards
+// Address space only. An access that is farther off crashes, as without guards.
 constexpr size_t guard_bytes = 1 << 20;
-constexpr size_t most_kept = 64 << 20;  // bytes of pages that wait for the next call
+constexpr size_t max_kept = 64 << 20;  // bytes of pages kept for the next call
 constexpr unsigned char canary = 0xA5;
 
-// Read by the signal's handler, in any thread, without locks.
+// The signal handler reads it in any thread, without locks.
 std::array<std::atomic<GuardedPages *>, 256> live{};
 struct sigaction before_us;
 
-// The CPU says in bit 1 of the error code that the access was a write.
+// Bit 1 of the page fault's error code is set for a write.
 bool is_write(const void *context) {
     return (static_cast<const ucontext_t *>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
 }
@@ -54,9 +54,9 @@ void on_fault(int signal, siginfo_t *info, void *context) {
         if (p->fault.compare_exchange_strong(none, at)) p->wrote = is_write(context);
         const bool is_low = at < p->begin;
         mprotect(is_low ? p->low : p->end, guard_bytes, PROT_READ | PROT_WRITE);
-        return;  // and the access is made again
+        return;  // and the access is repeated
     }
-    // not ours: it faults again, and means what it meant before
+    // Not a guard: the access faults again, with the previous handler.
     sigaction(signal, &before_us, nullptr);
 }
 
@@ -70,7 +70,7 @@ void watch_faults() {
     (void)once;
 }
 
-// Pages are used again: a mapping costs more than most calls.
+// Reuses pages, because a mapping costs more than most calls.
 class Pool {
 public:
     GuardedPages *take(size_t bytes) {
@@ -107,8 +107,8 @@ public:
         const std::lock_guard lock(mutex_);
         for (auto &slot : live)
             if (slot.load() == p) slot.store(nullptr, std::memory_order_release);
-        // an opened guard may have been written
-        if (p->fault.exchange(nullptr) || kept_bytes_ + p->size() > most_kept) {
+        // An opened guard may have been written.
+        if (p->fault.exchange(nullptr) || kept_bytes_ + p->size() > max_kept) {
             munmap(p->low, p->size() + 2 * guard_bytes);
             delete p;
             return;

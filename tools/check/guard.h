@@ -1,8 +1,8 @@
-// Guard pages: a call's tensors in memory of their own, flush against pages that nobody may touch.
+// Guard pages: the tensors of a call in memory of their own, next to pages that can't be accessed.
 //
-// A read or write outside faults, in whatever thread it happens. The fault is noted, its page
-// opened, and the kernel goes on, so that one finding doesn't cost the others. Masked lanes of a
-// vector access don't fault, and shouldn't: they aren't read.
+// A read or write outside faults, in any thread. The handler records the fault and opens the page,
+// and the kernel continues, so that one finding doesn't hide others. Masked lanes of a vector
+// access don't fault, because they aren't accessed.
 #pragma once
 #include <span>
 #include <string>
@@ -17,19 +17,19 @@ struct GuardedPages;  // one piece of memory between two guards
 
 class Guards {
 public:
-    // After: tensors end where the guard begins, and their alignment is what that makes of it.
-    // Before: they begin where a guard ends, as far from a multiple of 64 bytes as they were, at
-    // most.
+    // after: tensors end where the guard begins, which fixes their alignment. before: they begin
+    // where a guard ends, at most as far from a multiple of 64 bytes as they were.
     enum Side { after, before };
     explicit Guards(Side side) : side_(side) {}
     ~Guards();
     Guards(const Guards &) = delete;
     Guards &operator=(const Guards &) = delete;
 
-    // Puts views of copies in their places; what shared memory shares it again. They must not be
-    // used when this object is gone. Throws MemoryError.
+    // Replaces tensors by views of guarded copies; tensors that shared memory share it again. The
+    // views are invalid after this object's end. Throws MemoryError.
     void move(const Op &op, std::span<Tensor> inputs, std::span<Tensor> outputs);
-    // What went wrong since, "" for nothing: "it reads past the end of input x (byte 4 after it)".
+    // Returns the first violation: "it reads past the end of input x (byte 4 after it)"; "" if
+    // there is none.
     std::string finding() const;
 
 private:

@@ -1,7 +1,9 @@
-// A NaN or an infinity in one element of an input reaches no element of the output that doesn't
-// depend on it: the others keep their bits.
+// Checks isolation: a NaN or an infinity in one element of an input reaches no element of the
+// output that doesn't depend on it; the others keep their bits.
 //
-// What depends on what is asked of the reference: elements that stay the same there, when the
+// The dependence comes from the reference: elements that don't change there when the value is set
+// must not change in the kernel either. The file is not about processes or memory: see sandbox.h
+// for races, child_check.h for crashes.
 // number is put in, must stay the same here.
 #include <algorithm>
 #include <cmath>
@@ -16,25 +18,26 @@
 namespace halyard::check {
 namespace {
 
-// of a sample's tensors: the reference runs again for each number put in
-constexpr int64_t most_elements = 20000;
+// The limit for a sample's tensors, because the reference runs again for each value.
+constexpr int64_t max_elements = 20000;
 
 bool same(double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-// Which elements of an output of this shape, of which some depend on the number, have to stay.
+// Returns which elements of an output must stay the same. `depends` marks those that depend on the
+// value.
 //
-// All others; but a product with a zero of the padding, or of a tile that Winograd transforms,
-// takes a NaN along to its neighbours. So for products they are the elements in other places of a
-// dimension that the output shares with the input: other images, rows, channels.
+// These are all others, except for products: a product with a zero of the padding, or of a tile
+// that Winograd transforms, passes a NaN to its neighbours. For products they are the elements at
+// other positions of a dimension that output and input share: other images, rows, channels.
 std::vector<bool> must_stay(const std::vector<bool> &depends, const Shape &shape,
                             const std::vector<bool> &shared, bool is_product) {
     std::vector<bool> stay(depends.size());
     for (size_t i = 0; i < depends.size(); i++)
         stay[i] = !depends[i];
     if (!is_product) return stay;
-    // it meets nothing but padding
+    // The value is multiplied only with padding.
     if (std::count(depends.begin(), depends.end(), true) == 0)
         return std::vector<bool>(depends.size());
     const auto place = [&](size_t i, int d) {
@@ -56,7 +59,7 @@ std::vector<bool> must_stay(const std::vector<bool> &depends, const Shape &shape
     return stay;
 }
 
-// The element of an output that changed though it doesn't depend on `input`'s number; "" for none.
+// Returns the output element that changed though it doesn't depend on `input`'s value; "" for none.
 std::string leak(const Op &op, size_t input, const std::vector<Tensor> &clean,
                  const std::vector<Tensor> &spoilt, const Problem &expected, const Problem &now) {
     const std::vector<std::string> names = op.extents_of(op.sig.inputs[input]);
@@ -83,7 +86,7 @@ std::string leak(const Op &op, size_t input, const std::vector<Tensor> &clean,
     return "";
 }
 
-// One sample's calls, of every instruction set and variant that takes it.
+// The calls of one sample, on every instruction set and variant that accepts it.
 class Calls {
 public:
     Calls(const Op &op, const Options &o, const Case &c) : op_(op), case_(c) {
@@ -93,11 +96,11 @@ public:
                 if ((!o.variant.empty() && v.name != o.variant) || (o.quick && isa != isas.back()))
                     continue;
                 const Force force(isa, v.name);
-                begins(place(isa, v.name));
+                begin_step(place(isa, v.name));
                 try {
                     clean_.push_back({isa, v.name, dispatch(c.registered, c.in, c.attrs)});
-                } catch (const DispatchError
-                             &) {  // not a kernel for this sample, which check_reference looks at
+                } catch (const DispatchError &) {
+                    // No kernel accepts this sample; check_reference reports that.
                 }
             }
         }
@@ -106,7 +109,7 @@ public:
         for (auto &call : clean_) {
             const Force force(call.isa, call.variant);
             const std::string where = place(call.isa, call.variant) + " with " + what;
-            begins(where);
+            begin_step(where);
             const auto results = dispatch(case_.registered, spoilt.in, case_.attrs);
             const std::string error = leak(op_, input, call.results, results, case_.problem,
                                            spoilt.problem);
@@ -129,12 +132,42 @@ private:
     std::vector<Call> clean_;
 };
 
-// A gradient op's input that is an output of the forward op has no values of its own.
+// Returns true for an input of a gradient op that is an output of the forward op: its values can't
+// be chosen.
 bool is_result(const Op &op, const std::string &input) {
     const OpPtr forward = op_table().make(forward_name(op.name));
     return forward && op.sig.differentiates(forward->sig) &&
            std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(),
                        [&](auto &t) { return t.name == input; });
+}
+
+// Returns the case with `value` at element `at` of input k, solved again.
+Case with_value(const Op &op, const Case &c, size_t k, size_t at, float value) {
+    Case spoilt = c;
+    spoilt.in[k] = c.in[k].copy();
+    spoilt.in[k].data<float>()[at] = value;
+    spoilt.problem.tensors[op.sig.inputs[k].name].v[at] = value;
+    spoilt.fit_forward_outputs(op);
+    for (auto &t : op.sig.outputs) {
+        std::vector<double> &v = spoilt.problem.tensors[t.name].v;
+        std::fill(v.begin(), v.end(), 0.0);
+    }
+    spoilt.solve(op);
+    return spoilt;
+}
+
+// Checks input k with a NaN in its first and last element and an infinity in a random one.
+void check_input(const Op &op, const Case &c, const Calls &calls, size_t k, std::mt19937 &rng,
+                 Report &r) {
+    const std::string &name = op.sig.inputs[k].name;
+    const auto n = size_t(c.in[k].elements());
+    const std::pair<size_t, float> values[] = {
+        {0, NAN}, {n - 1, NAN}, {size_t(rng()) % n, INFINITY}};
+    for (auto &[at, value] : values) {
+        calls.expect(
+            k, with_value(op, c, k, at, value),
+            (std::isnan(value) ? "NaN in " : "Inf in ") + name + "[" + std::to_string(at) + "]", r);
+    }
 }
 
 }  // namespace
@@ -148,33 +181,14 @@ void check_isolation(const Op &op, const Options &o, Report &r) {
         int64_t elements = 0;
         for (auto &[name, a] : c.problem.tensors)
             elements += int64_t(a.v.size());
-        if (elements > most_elements || (o.quick && done >= 4)) continue;
+        if (elements > max_elements || (o.quick && done >= 4)) continue;
         done++;
         c.solve(op);
         const Calls calls(op, o, c);
         for (size_t k = 0; k < c.in.size(); k++) {
-            if (c.in[k].dtype() != DType::f32 || c.in[k].elements() == 0) continue;
-            const std::string &name = op.sig.inputs[k].name;
-            if (is_result(op, name)) continue;
-            const auto n = size_t(c.in[k].elements());
-            const std::pair<size_t, float> numbers[] = {
-                {0, NAN}, {n - 1, NAN}, {size_t(rng()) % n, INFINITY}};
-            for (auto &[at, put] : numbers) {
-                Case spoilt = c;
-                spoilt.in[k] = c.in[k].copy();
-                spoilt.in[k].data<float>()[at] = put;
-                spoilt.problem.tensors[name].v[at] = put;
-                spoilt.fit_forward_outputs(op);
-                for (auto &t : op.sig.outputs) {
-                    std::fill(spoilt.problem.tensors[t.name].v.begin(),
-                              spoilt.problem.tensors[t.name].v.end(), 0.0);
-                }
-                spoilt.solve(op);
-                calls.expect(k, spoilt,
-                             (std::isnan(put) ? "NaN in " : "Inf in ") + name + "[" +
-                                 std::to_string(at) + "]",
-                             r);
-            }
+            const bool has_values = c.in[k].dtype() == DType::f32 && c.in[k].elements() > 0;
+            if (has_values && !is_result(op, op.sig.inputs[k].name))
+                check_input(op, c, calls, k, rng, r);
         }
     }
 }

@@ -1,6 +1,7 @@
-// Legality without a device: the GPU kernel's calls are made again under oclgrind, which reports
-// races between work items, accesses outside of buffers and values that nobody wrote; those of CPU
-// kernels under the address and the thread sanitizer.
+// Checks legality with external tools, in child processes. The GPU kernel's calls run under
+// oclgrind, without a device, which reports races between work items, accesses out of bounds and
+// uninitialised values. With Options::legality CPU kernels run under the address and the thread
+// sanitizer. sandbox.h looks for the same faults of CPU kernels within this process.
 #include <sys/wait.h>
 
 #include <filesystem>
@@ -20,7 +21,7 @@ namespace halyard::check {
 namespace {
 namespace fs = std::filesystem;
 
-// elements or operations of a sample: an interpreter runs them
+// Limits for the elements and operations of a sample, because an interpreter runs them.
 constexpr int64_t device_work = 4000;
 constexpr int64_t host_work = 1 << 20;
 
@@ -31,7 +32,7 @@ fs::path runner(const std::string &sanitizer) {
 }
 
 bool has_oclgrind() {
-    // by which it finds its own files
+    // oclgrind finds its own files through /proc.
     static const bool has = has_program("oclgrind") && fs::exists("/proc/self/exe");
     return has;
 }
@@ -42,7 +43,7 @@ struct Finding {
     friend auto operator<=>(const Finding &, const Finding &) = default;
 };
 
-// What oclgrind says: a heading, then indented lines, one of which names the kernel.
+// Reads a line of oclgrind's report: a heading, then indented lines, one of which names the kernel.
 void read_oclgrind(const std::string &line, Finding &open, std::set<Finding> &found) {
     if (line.find("data race at") != std::string::npos || line.starts_with("Invalid ") ||
         line.starts_with("Uninitialized ") || line.starts_with("Controlflow ")) {
@@ -59,8 +60,8 @@ void read_oclgrind(const std::string &line, Finding &open, std::set<Finding> &fo
     }
 }
 
-// What a sanitizer says: "==1==ERROR: AddressSanitizer: heap-buffer-overflow on ..." or "WARNING:
-// ThreadSanitizer: data race (pid=1)", then stacks, innermost first.
+// Reads a line of a sanitizer's report: "==1==ERROR: AddressSanitizer: heap-buffer-overflow on ..."
+// or "WARNING: ThreadSanitizer: data race (pid=1)", then stacks, innermost first.
 void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &found) {
     const size_t name = line.find("Sanitizer: ");
     if (name != std::string::npos && line.find("SUMMARY") == std::string::npos) {
@@ -78,7 +79,7 @@ void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &f
     }
 }
 
-// Makes the calls again under `tool`, and gives what it found; text that no report explains is a
+// Repeats the calls under `tool` and returns its findings. Output that no report explains is a
 // finding too.
 std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &tool,
                       const fs::path &runner) {
@@ -126,12 +127,12 @@ void check_kernel(const Op &op, const Instance &i, int64_t work,
                                                   : i.backend) +
                               (i.variant.empty() ? "" : "/" + i.variant);
     const std::set<Finding> found = run(calls, tool, runner(i.sanitizer));
-    // each once, with the smallest sample that has it
-    std::set<std::pair<std::string, std::string>> told;
+    // Each finding once, with the smallest sample that has it.
+    std::set<std::pair<std::string, std::string>> reported;
     std::set<size_t> bad;
     for (auto &f : found) {
         bad.insert(f.call);
-        if (!told.emplace(f.what, f.where).second) continue;
+        if (!reported.emplace(f.what, f.where).second) continue;
         const std::string sample = f.call < calls.samples.size() ? calls.samples[f.call] : "";
         r.fail("legality/" + place + " '" + sample + "'",
                f.what + (f.where.empty() ? "" : " in " + explained(stages, f.where)));
@@ -158,7 +159,7 @@ void check_legality(const Op &op, const Options &o, Report &r) {
     if (!o.legality) return;
     for (auto &v : op.variants) {
         for (const char *sanitizer : {"address", "thread"}) {
-            if (is_extension(v.name)) continue;  // those are AVX-512
+            if (is_extension(v.name)) continue;  // those need AVX-512
             Instance i;
             i.dtypes = op.dtypes[0];
             i.variant = v.name;

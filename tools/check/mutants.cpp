@@ -16,6 +16,7 @@
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
 #include "tools/check/children.h"
@@ -34,8 +35,8 @@ Instance instance_of(const KernelEntry &k, const std::string &fault = "") {
     return i;
 }
 
-// "" of the kernels that get faults where nothing else is asked for: those of their op's first
-// dtypes on o.isa.
+// Returns the dtypes and instruction set of a kernel; "" for the usual ones: those of the op's
+// first dtypes on o.isa.
 std::string place_of(const KernelEntry &k, const MutantOptions &o) {
     if (k.backend == "ascend") return k.dtypes + "/ascend";
     const bool usual = k.isa == o.isa && k.dtypes == library().at(k.op).record.dtypes[0];
@@ -49,14 +50,14 @@ std::vector<KernelEntry> kernels_that_run(const std::string &op) {
     return all;
 }
 
-// The simulated device's programs of an op, made for each call, stand here as a kernel for each of
-// its dtypes.
+// Returns a kernel entry for each dtype of an op on the simulated device. It represents the
+// programs, one for each call.
 std::vector<KernelEntry> programs_of(const std::string &op) {
     const OpRecord &record = library().at(op).record;
     std::vector<KernelEntry> all;
     if (record.form == Form::composite) return all;
     for (auto &dtypes : record.dtypes) {
-        // which the chip lacks
+        // The chip lacks these dtypes.
         if (dtypes.starts_with("f64") || dtypes.starts_with("bf16")) continue;
         KernelEntry &k = all.emplace_back();
         k.op = op;
@@ -66,7 +67,7 @@ std::vector<KernelEntry> programs_of(const std::string &op) {
     return all;
 }
 
-// How many faults each op gets.
+// Returns how many faults each op gets.
 std::map<std::string, int> faults_per_op(const MutantOptions &o) {
     std::map<std::string, int> all;
     if (!o.in_all) {
@@ -98,10 +99,10 @@ std::vector<KernelEntry> kernels_and_programs(const std::string &op) {
     return all;
 }
 
-// The kernels that get faults: the usual ones of every op, or any of them, as many as it gets
-// faults: to list a kernel's takes a second.
-std::vector<KernelEntry> subjects(const MutantOptions &o,
-                                  const std::map<std::string, int> &per_op) {
+// Returns the kernels that get faults: the usual one of every op, or as many of any as the op gets
+// faults. Listing the faults of a kernel takes a second.
+std::vector<KernelEntry> faulted_kernels(const MutantOptions &o,
+                                         const std::map<std::string, int> &per_op) {
     std::vector<KernelEntry> all;
     std::mt19937 rng(o.seed);
     for (auto &[name, count] : per_op) {
@@ -118,15 +119,15 @@ std::vector<KernelEntry> subjects(const MutantOptions &o,
     return all;
 }
 
-// A fault to plant, and others of its kind in the same kernel, for when the compiler makes the same
-// code of the first.
+// A fault to plant, with others of its kind in the same kernel, for when the compiler generates the
+// same code for the first.
 struct Choice {
     KernelEntry kernel;
     Faults candidates;
 };
 
-// Which faults: op by op, each time of the kind that has been planted least so far, anywhere in the
-// op's kernels.
+// Selects faults, op by op: each time of the kind that has been planted least so far, anywhere in
+// the op's kernels.
 class Chooser {
 public:
     Chooser(const std::vector<KernelEntry> &kernels, const std::vector<Faults> &faults,
@@ -190,21 +191,22 @@ private:
     std::map<std::string, int> planted_;
 };
 
-// Does the check look at this kernel? Gradients and adjoints are computed in f64, and modular
-// integers stand in for f32.
+// Returns true if the check uses this kernel. Gradients and adjoints are computed in f64, and
+// modular integers replace f32.
 bool sees(const std::string &check, const KernelEntry &k) {
     if (check == "device" || check == "legality") return false;  // other kernels
     if (check == "gradients" || check == "adjoints") return k.dtypes == "f64";
     return check != "exact" || k.dtypes.starts_with("f32");
 }
 
-// The exact kernel may lack the fault's place, a rounding to f32 for one: that finds nothing.
+// Returns true if the exact kernel lacks the fault's place, for example a rounding to f32. That
+// finds nothing.
 bool lacks_the_place(const std::string &failure) {
     return failure.find("no place for the fault") != std::string::npos;
 }
 
-// The checks that look at the kernel: where one that finds the fault is enough, first those that
-// find most in a second.
+// Returns the checks that use the kernel. If one finding is enough, those that find most per second
+// come first.
 NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
     static const std::vector<std::string> first = {"views", "fuzz", "reference", "exact"};
     NamedChecks all;
@@ -220,43 +222,43 @@ NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
     return all;
 }
 
-// In a child.
+// Tries the mutants of a kernel, in a child process.
 class Judge {
 public:
-    Judge(const Choice &c, bool until_caught, const Say &say)
-        : choice_(c), until_caught_(until_caught), say_(say) {}
+    Judge(const Choice &c, bool until_caught, const Send &send)
+        : choice_(c), until_caught_(until_caught), send_(send) {}
 
-    // Compiles, puts the faulted kernel in the place of the right one, runs the checks. What it
-    // says: "fault ..." for what it tries, "same" or "compiled", "check ..." before each check and
+    // Compiles the fault, replaces the right kernel by the faulty one and runs the checks. It sends
+    // "fault ..." for what it tries, "same" or "compiled", "check ..." before each check and
     // "caught ..." after one that failed.
     void run() {
         set_threads(2);
         if (choice_.kernel.backend == "ascend") return run_programs(choice_.candidates[0]);
         const std::string right = kernel("").object(symbol());
         for (auto &fault : choice_.candidates) {
-            say_("fault " + fault);
+            send_("fault " + fault);
             Kernel k = kernel(fault);
             try {
                 if (k.object(symbol()) == right) {
-                    say_("same");
+                    send_("same");
                     continue;
                 }
             } catch (const Error &e) {
-                return say_("refused " + one_line(e.what()));
+                return send_("refused " + one_line(e.what()));
             }
             replace_by(k);
-            say_("compiled");
+            send_("compiled");
             return run_checks(*k.op, fault);
         }
     }
 
-    // Runs the checks on a kernel that aborts where the fault would be.
+    // Runs the checks on a kernel that aborts at the place of the fault.
     void reach(const std::string &fault) {
         set_threads(2);
-        Kernel k = kernel(reaches(fault));
+        Kernel k = kernel(probe_of(fault));
         replace_by(k);
-        say_("compiled");
-        run_checks(*k.op, reaches(fault));
+        send_("compiled");
+        run_checks(*k.op, probe_of(fault));
     }
 
 private:
@@ -269,10 +271,10 @@ private:
         entry.fn = k.load();
         library().replace_kernel(entry);
     }
-    // "wrong-offset: vec_add #3 in sums 'n=3 c=7'": the check is of the call whose program gets the
+    // For "wrong-offset: vec_add #3 in sums 'n=3 c=7'": checks the call whose program gets the
     // fault.
     void run_programs(const std::string &fault) const {
-        say_("fault " + fault);
+        send_("fault " + fault);
         const size_t in = fault.rfind(" in ");
         const size_t quote = fault.find('\'', in);
         Options o;
@@ -280,7 +282,7 @@ private:
         o.sample = fault.substr(quote + 1, fault.size() - quote - 2);
         if (quote > in + 4) o.variant = fault.substr(in + 4, quote - in - 5);
         simulated_device().plant(fault.substr(0, in));
-        say_("compiled");
+        send_("compiled");
         run_checks(*op_table().make(choice_.kernel.op), {{"ascend", check_ascend}}, o);
     }
     void run_checks(const Op &op, const std::string &fault) const {
@@ -294,13 +296,13 @@ private:
     }
     void run_checks(const Op &op, const NamedChecks &checks, const Options &o) const {
         for (auto &[name, check] : checks) {
-            say_("check " + name);
+            send_("check " + name);
             const std::string caught = "caught " + name + ": ";
             if (until_caught_) {
-                tell_failures_to([&](const std::string &failure) {
+                set_failure_listener([&](const std::string &failure) {
                     if (lacks_the_place(failure)) return;
-                    say_(caught + one_line(failure));
-                    _exit(0);  // whatever else the check would find
+                    send_(caught + one_line(failure));
+                    _exit(0);  // without the check's other failures
                 });
             }
             Report r;
@@ -310,14 +312,15 @@ private:
             } catch (const std::exception &e) {
                 r.fail(std::string("threw ") + e.what());
             }
-            if (r.failed && !lacks_the_place(r.failures[0])) say_(caught + one_line(r.failures[0]));
+            if (r.failed && !lacks_the_place(r.failures[0]))
+                send_(caught + one_line(r.failures[0]));
         }
-        tell_failures_to(nullptr);
+        set_failure_listener(nullptr);
     }
 
     const Choice &choice_;
     const bool until_caught_;
-    const Say &say_;
+    const Send &send_;
 };
 
 Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
@@ -366,7 +369,7 @@ Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
 
 Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::text()
     Choice found;
-    size_t longest = 0;  // the text of a usual kernel says less, and begins like those of others
+    size_t longest = 0;  // the text of a usual kernel is shorter, and others begin with it
     for (auto &name : o.ops) {
         for (auto &k : kernels_and_programs(name)) {
             Mutant m;
@@ -384,8 +387,8 @@ Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::t
     throw AttrError("check", "no kernel for the fault '" + text + "'");
 }
 
-// Those of the programs of one call, each with what the call is: "wrong-offset: vec_add #3 in 'n=3
-// c=7'", or "in sums 'n=3 c=7'" of a program that is written by hand.
+// Returns the faults of the programs of one call, each with the call: "wrong-offset: vec_add #3 in
+// 'n=3 c=7'", or "in sums 'n=3 c=7'" for a handwritten program.
 Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
     const OpPtr op = op_table().make(k.op);
     std::vector<std::string> samples = quick_samples_of(*op, k.dtypes);
@@ -409,12 +412,13 @@ Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
         };
         for (auto &variant : add(""))
             add(variant);
-        if (!all.empty()) return all;  // else the chip has no program for it
+        if (!all.empty()) return all;  // otherwise the chip has no program for it
     }
     return {};
 }
 
-// Of every survivor, whether the checks ever come to its place: what aborts there must end them.
+// Finds for every survivor whether the checks execute its place: a program that aborts there must
+// end them.
 void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
                   std::vector<Mutant> &all) {
     std::vector<size_t> survivors;
@@ -422,10 +426,10 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
         if (all[i].status == Mutant::survived && chosen[i].kernel.backend == "cpu")
             survivors.push_back(i);
     }
-    in_children(
+    run_in_children(
         survivors.size(), o.at_once, o.seconds,
-        [&](size_t i, const Say &say) {
-            Judge(chosen[survivors[i]], true, say).reach(all[survivors[i]].fault);
+        [&](size_t i, const Send &send) {
+            Judge(chosen[survivors[i]], true, send).reach(all[survivors[i]].fault);
         },
         [&](size_t i, const ChildResult &r) { all[survivors[i]].reached = r.died == "signal 6"; });
 }
@@ -438,26 +442,29 @@ std::vector<Choice> choices(const MutantOptions &o) {
         return chosen;
     }
     const std::map<std::string, int> per_op = faults_per_op(o);
-    const std::vector<KernelEntry> kernels = subjects(o, per_op);
+    const std::vector<KernelEntry> kernels = faulted_kernels(o, per_op);
     std::vector<Faults> faults(kernels.size());
-    const auto list = [&](size_t i, const Say &say) {
+    const auto list = [&](size_t i, const Send &send) {
         if (kernels[i].backend == "ascend") {
             for (auto &f : faults_of_programs(kernels[i], o.seed + unsigned(i)))
-                say(f);
+                send(f);
             return;
         }
         Kernel k(op_table().make(kernels[i].op), instance_of(kernels[i]));
         for (auto &f : faults_of(k))
-            say(f);
+            send(f);
     };
     size_t listed = 0;
-    in_children(kernels.size(), o.at_once, o.seconds, list, [&](size_t i, const ChildResult &r) {
-        if (!r.died.empty()) throw Error(kernels[i].op, "its faults can't be listed: " + r.died);
-        std::stringstream lines(r.text);
-        for (std::string line; std::getline(lines, line);)
-            faults[i].push_back(line);
-        if (o.on_progress) o.on_progress(++listed, kernels.size(), "places in " + kernels[i].op);
-    });
+    run_in_children(kernels.size(), o.at_once, o.seconds, list,
+                    [&](size_t i, const ChildResult &r) {
+                        if (!r.died.empty())
+                            throw Error(kernels[i].op, "its faults can't be listed: " + r.died);
+                        std::stringstream lines(r.text);
+                        for (std::string line; std::getline(lines, line);)
+                            faults[i].push_back(line);
+                        if (o.on_progress)
+                            o.on_progress(++listed, kernels.size(), "places in " + kernels[i].op);
+                    });
     return Chooser(kernels, faults, o.seed).choose(per_op);
 }
 
@@ -483,9 +490,9 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     const std::vector<Choice> chosen = choices(o);
     std::vector<Mutant> all(chosen.size());
     size_t tried = 0;
-    in_children(
+    run_in_children(
         chosen.size(), o.at_once, o.seconds,
-        [&](size_t i, const Say &say) { Judge(chosen[i], o.until_caught, say).run(); },
+        [&](size_t i, const Send &send) { Judge(chosen[i], o.until_caught, send).run(); },
         [&](size_t i, const ChildResult &r) {
             all[i] = verdict(chosen[i], o, r);
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());

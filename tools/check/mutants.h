@@ -1,5 +1,5 @@
-// Mutants: kernels with one planted fault each (dsl/mutate.h), and which checks find it. What the
-// checks are worth, as a number.
+// Mutants: kernels with one planted fault each (dsl/mutate.h). The share of mutants that checks
+// find measures the checks.
 #pragma once
 #include <functional>
 #include <map>
@@ -14,18 +14,18 @@ struct Mutant {
     enum Status {
         caught,
         survived,
-        equivalent,  // survived, and survivors.txt says why nothing can see it: no fault
-        same_code,   // the compiler made the same code of it: no fault
+        equivalent,  // survived, and survivors.txt says why no check can find it
+        same_code,   // the compiler generated the same code: no fault
         refused,     // it can't be compiled
     };
     std::string op, variant, fault;
-    // "f16/avx2": the kernel's dtypes and instruction set, where they aren't the op's first and the
-    // options' own
+    // "f16/avx2": the kernel's dtypes and instruction set, if they aren't the op's first and those
+    // of the options.
     std::string place = "";
     Status status = survived;
-    bool reached = false;                // survived: a check had its place executed
+    bool reached = false;                // survived: a check executed its place
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
-    // the first failure, the compiler's words, or why a known survivor survives
+    // The first failure, the compiler's message, or why a known survivor survives.
     std::string output;
     std::string kind() const;
     std::string text() const {
@@ -38,31 +38,33 @@ const char *name_of(Mutant::Status status);
 struct MutantOptions {
     std::vector<std::string> ops;
     int per_op = 2;             // faults to plant in each op
-    int in_all = 0;             // > 0: so many instead, in ops drawn from `ops`
-    bool until_caught = false;  // no check after the first that finds the fault
+    int in_all = 0;             // > 0: that many instead, in ops drawn from `ops`
+    bool until_caught = false;  // stop after the first check that finds the fault
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;
-    // not into kernels of the first dtypes on isa, but of any dtypes, on any instruction set that
+    // Plant faults in kernels of any dtypes, on any instruction set of this CPU, instead of the
+    // first dtypes on `isa`.
     // this CPU has
     bool everywhere = false;
-    bool programs = false;          // into programs of the simulated Ascend device alone
-    double seconds = 120;           // of processor time, compilation included; then it hangs
-    std::vector<std::string> only;  // Mutant::text()s, instead of a choice
-    std::function<void(size_t, size_t, const std::string &doing)> on_progress = {};  // of how many
+    bool programs = false;  // only into programs of the simulated Ascend device
+    double seconds = 120;   // of processor time, with compilation; a longer run counts as a hang
+    std::vector<std::string> only;  // Mutant::text()s, instead of a selection
+    // done, of how many
+    std::function<void(size_t, size_t, const std::string &doing)> on_progress = {};
 };
 
-// Plants faults into kernels of the ops' first dtypes, or of any, as many of each kind as can be,
-// and runs the checks that see those kernels on each in a child process of its own. The same
-// options choose the same faults. Composite ops have no kernels and give none.
+// Plants faults, as many of each kind as possible, in kernels of the ops' first dtypes or of any,
+// and runs the checks that use those kernels on each, in a child process. The same options select
+// the same faults. Composite ops have no kernels and no mutants.
 std::vector<Mutant> try_mutants(const MutantOptions &o);
 
-// Why nothing can see a fault, by its text(), with its place or without, or by one with "#*" for
-// its number; null where that isn't known.
+// Returns why no check can find a fault, or null if that isn't known. The key is its text() with or
+// without the place, or with "#*" in place of its number.
 const std::string *reason_for(const std::map<std::string, std::string> &survivors, const Mutant &m);
 
-// Lines "op/variant kind: place -- why it can't be seen", of which "#*" at the place's end means
-// any number; # begins a comment. Throws IoError with the line that is something else.
+// Reads lines "op/variant kind: place -- why it can't be found"; "#*" at the place's end stands for
+// any number, and # begins a comment. Throws IoError with a malformed line.
 std::map<std::string, std::string> read_survivors(const std::string &path);
 
 }  // namespace halyard::check

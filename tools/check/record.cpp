@@ -7,11 +7,13 @@
 #include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard::check {
 namespace {
 
-// What stands in for the kernel while plans run: it takes down its arguments.
+// Replaces the kernel while plans run, and records its arguments.
 struct Recorder {
     const Plan *plan = nullptr;
     std::vector<RecordedCall> *calls = nullptr;
@@ -85,14 +87,14 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
             metas.push_back(meta_of(t));
         try {
             Plan p = make_plan(alone, metas, c.attrs);
-            p.on_device = false;  // here nothing goes there
+            p.on_device = false;  // nothing is on a device here
             std::vector<Tensor> out;
             for (auto &o : p.outputs)
                 out.push_back(Tensor::zeros(o.shape, o.dtype));
             recorder = {&p, &all.recording.calls};
             run_plan(p, c.in, c.attrs, out);
         } catch (const DispatchError &) {
-            continue;  // this variant doesn't take this sample
+            continue;  // this variant doesn't accept this sample
         }
         all.samples.resize(all.recording.calls.size(), *sample);
     }

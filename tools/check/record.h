@@ -1,5 +1,5 @@
-// Records the calls that an op's samples make of one kernel, for a process of its own to make
-// again.
+// Records the calls that an op's samples make of one kernel, so that another process can repeat
+// them.
 #pragma once
 #include "dsl/kernel.h"
 #include "tools/check/runner/recording.h"
@@ -11,9 +11,9 @@ struct SampleCalls {
     std::vector<std::string> samples;  // of each call
 };
 
-// All samples that the kernel takes and whose tensors and operations are at most `work` (the
-// smallest in any case), planned as dispatch plans them, with this kernel as the only one there is.
-// Compiles it. Throws Error where the kernel or the op refuses.
+// Compiles the kernel and records all samples that it accepts and whose tensors and operations are
+// at most `work` (the smallest in any case). They are planned as dispatch plans them, with this
+// kernel as the only one. Throws Error if the kernel or the op rejects them.
 SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work);
 
 }  // namespace halyard::check

@@ -12,8 +12,8 @@ bool is_part_of_name(char c) {
     return std::isalnum((unsigned char)c) || c == '_';
 }
 
-// The length of the number, or of the nan or inf, that begins at `at`; 0 where there is none. The
-// 32 of f32 is no number.
+// Returns the length of the number, nan or inf that begins at `at`; 0 if there is none. The 32 of
+// f32 is part of a name.
 size_t number_at(const std::string &text, size_t at) {
     if (at > 0 && is_part_of_name(text[at - 1])) return 0;
     size_t end = at + (text[at] == '-' || text[at] == '+');
@@ -63,7 +63,7 @@ void Report::fail(const std::string &what) {
     failed++;
     failures.push_back(op + " " + what);
     summary.push_back(failure_kind(what));
-    check::failed(failures.back());
+    check::report_failure(failures.back());
 }
 
 void Report::fail(const std::string &where, const std::string &what) {

@@ -1,5 +1,5 @@
-// Reports as JSON: what `check --json` writes, and what its child processes send back.
-// docs/command.md describes the members.
+// Reports as JSON: `check --json` writes it, and child processes send it. docs/command.md describes
+// its members.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -10,14 +10,16 @@
 #include "primitives/library.h"
 #include "registry/base/runtime.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {
 namespace {
 
-constexpr size_t chunk = 256;  // memory is compared by so many bytes
-// bytes in one loop; a longer one runs as it would in one thread
-constexpr double most_compared = 1e9;
+constexpr size_t chunk = 256;  // memory is compared in chunks of this size
+// Bytes compared in one loop; a longer loop runs as it would in one thread.
+constexpr double max_compared = 1e9;
 constexpr unsigned char fence = 0xA5;
 
 struct Region {
@@ -26,14 +28,14 @@ struct Region {
     const char *name;
 };
 
-// Memory as it was when a loop began, and as its iterations, each alone, want it afterwards.
+// Memory as it was when a loop began, and the values that its iterations, each alone, give it.
 class Snapshot {
 public:
     explicit Snapshot(const Region &r)
         : region_(r), before_(r.begin, r.begin + r.bytes), after_(before_) {}
 
-    // Takes over what `iteration` changed and undoes it. Gives the earlier iteration that wanted
-    // something else in one place, or -1.
+    // Records what `iteration` changed and restores the memory. Returns the earlier iteration that
+    // wrote something else to one of the places, or -1.
     int take(int iteration) {
         int other = -1;
         for (size_t at = 0; at < region_.bytes; at += chunk) {
@@ -61,7 +63,7 @@ private:
 
 class Sandbox : public KernelWatch {
 public:
-    // Kernels' stacks lie below `frame`.
+    // Kernels' stacks are below `frame`.
     Sandbox(char *frame, unsigned char garbage) : frame_(frame), garbage_(garbage) {}
 
     std::string run(std::span<const Tensor> outputs, const std::function<void()> &call) {
@@ -86,13 +88,13 @@ private:
         double bytes = 0;
         for (auto &[block, n] : blocks_)
             regions.push_back({block, n, "scratch memory"});
-        // above the return address
+        // Above the return address.
         char *const here = (char *)__builtin_frame_address(0) + 2 * sizeof(void *);
         regions.push_back({here, size_t(frame_ - here), "a local array"});
         for (auto &r : regions)
             bytes += double(r.bytes);
         std::vector<Snapshot> memory;
-        if (size > 1 && bytes * size <= most_compared) {
+        if (size > 1 && bytes * size <= max_compared) {
             for (auto &r : regions)
                 memory.emplace_back(r);
         }
@@ -168,7 +170,7 @@ std::string run_in_sandbox(const Op &op, const Plan &p, const Case &c, unsigned 
 [[gnu::noinline]] std::string in_sandbox(std::span<const Tensor> outputs, unsigned char garbage,
                                          const std::function<void()> &run) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    // they watch memory themselves, and this would read what they forbid
+    // Sanitizers watch memory themselves, and the sandbox would read what they forbid.
     {
         (void)outputs;
         (void)garbage;
@@ -176,11 +178,29 @@ std::string run_in_sandbox(const Op &op, const Plan &p, const Case &c, unsigned 
     run();
     return "";
 #else
-    // On the heap: what stands on the stack is undone after every iteration.
+    // On the heap, because the stack is restored after every iteration.
     const auto sandbox = std::make_unique<Sandbox>((char *)__builtin_frame_address(0), garbage);
     return sandbox->run(outputs, run);
 #endif
 }
+
+namespace {
+
+// Runs one sample on one variant in the sandbox, once for each kind of garbage.
+void check_variant(const Op &op, const Case &c, const std::vector<OperandMeta> &metas,
+                   const std::string &where, Report &r) {
+    begin_step(where);
+    try {
+        const Plan p = make_plan(c.registered, metas, c.attrs);
+        for (unsigned char garbage : garbages)
+            r.expect(where, run_in_sandbox(op, p, c, garbage));
+    } catch (const DispatchError &e) {
+        if (std::string(e.what()).find("no kernel takes this call") == std::string::npos)
+            r.fail(where, e.what());
+    }
+}
+
+}  // namespace
 
 void check_sandbox(const Op &op, const Options &o, Report &r) {
     const std::string dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
@@ -195,19 +215,10 @@ void check_sandbox(const Op &op, const Options &o, Report &r) {
                 if (!o.variant.empty() && v.name != o.variant) continue;
                 if (o.quick && isa != isas.back()) continue;
                 const Force force(isa, v.name);
-                const std::string where = "sandbox " + dtypes + "/" + name_of(isa) +
-                                          (v.name.empty() ? "" : "/" + v.name) + " '" + sample +
-                                          "'";
-                begins(where);
-                try {
-                    const Plan p = make_plan(c.registered, metas, c.attrs);
-                    for (unsigned char garbage : garbages)
-                        r.expect(where, run_in_sandbox(op, p, c, garbage));
-                } catch (const DispatchError &e) {
-                    if (std::string(e.what()).find("no kernel takes this call") ==
-                        std::string::npos)
-                        r.fail(where, e.what());
-                }
+                check_variant(op, c, metas,
+                              "sandbox " + dtypes + "/" + name_of(isa) +
+                                  (v.name.empty() ? "" : "/" + v.name) + " '" + sample + "'",
+                              r);
             }
         }
     }

@@ -1,8 +1,11 @@
-// Sandbox: a place for kernels where what is luck elsewhere is certain.
+// Sandbox: makes faults of parallel loops and of uninitialised memory certain instead of
+// accidental.
 //
-// Every iteration of a loop that may run in parallel starts from the memory as it was before the
-// loop, so that it can't see what others wrote, and two that write different values to one place
-// are caught. Scratch memory and the stack hold garbage before, and scratch is fenced.
+// It is the race detector of CPU kernels. Every iteration of a loop that may run in parallel starts
+// from the memory before the loop, so that it doesn't see what others wrote. Two iterations that
+// write different values to one place are reported. Scratch memory and the stack contain garbage at
+// first, and scratch memory is fenced. Related checks: threads.cpp varies the number of threads,
+// isolation.cpp follows NaN from inputs to outputs, legality.cpp uses oclgrind and sanitizers.
 #pragma once
 #include <functional>
 #include <span>
@@ -14,8 +17,8 @@ namespace halyard::check {
 
 inline constexpr unsigned char garbages[] = {0xFF, 0x5A};  // a NaN of every float; large numbers
 
-// run() calls kernels that write to `outputs`; what it throws is thrown on. Gives what they did
-// wrong, "" for nothing known.
+// Calls run(), which calls kernels that write to `outputs`, and rethrows its exceptions. Returns
+// what the kernels did wrong, "" for nothing.
 std::string in_sandbox(std::span<const Tensor> outputs, unsigned char garbage,
                        const std::function<void()> &run);
 

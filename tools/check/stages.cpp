@@ -8,8 +8,8 @@ namespace halyard::check {
 namespace {
 using namespace Halide::Internal;
 
-// Code generators replace what C doesn't allow in names, each in its own way: runs of it compare as
-// one underscore.
+// Returns `name` as code generators write it. Each replaces characters that C doesn't allow in its
+// own way, so runs of them compare as one underscore.
 std::string mangled(const std::string &name) {
     std::string s;
     for (char c : name) {

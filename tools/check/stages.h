@@ -1,5 +1,5 @@
-// Stages of a scheduled pipeline, in an author's words: what finds the Func and the directives
-// behind a name in generated code.
+// Stages of a scheduled pipeline by their author's names: maps a name in generated code to its Func
+// and its directives.
 #pragma once
 #include "dsl/kernel.h"
 
@@ -8,17 +8,18 @@ namespace halyard::check {
 struct Stage {
     std::string func;   // "total"
     std::string where;  // "`total` update 0"
-    // "allow_race_conditions(), gpu_blocks(n), gpu_threads(ri) over a reduction": what makes its
-    // loops parallel
+    // The directives that make its loops parallel: "allow_race_conditions(), gpu_blocks(n),
+    // gpu_threads(ri) over a reduction".
     std::string directives;
-    std::string mangled;  // how names of its loops and kernels begin, in code: "total_9_s1_"
+    std::string mangled;  // the prefix of its loops' and kernels' names in code: "total_9_s1_"
 };
 std::vector<Stage> stages_of(const Kernel &k);
 
-// The stage whose loop or kernel `name` is ("_kernel_total__9_s1_n_n_block_id_x"), or null.
+// Returns the stage of the loop or kernel called `name` ("_kernel_total__9_s1_n_n_block_id_x"), or
+// null.
 const Stage *stage_named(const std::vector<Stage> &stages, const std::string &name);
 
-// "`total` update 0: gpu_threads(ri) over a reduction", or `name` itself where no stage is known by
+// Returns "`total` update 0: gpu_threads(ri) over a reduction", or `name` itself if no stage has
 // it.
 std::string explained(const std::vector<Stage> &stages, const std::string &name);
 

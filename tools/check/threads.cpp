@@ -1,4 +1,5 @@
-// The same bits for any number of threads and wherever tensors lie, forward and backward.
+// Checks reproducibility: any number of threads and any alignment of tensors gives the same bits,
+// forward and backward. sandbox.h looks for races between the threads.
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "primitives/autograd/tape.h"
@@ -9,7 +10,7 @@
 namespace halyard::check {
 namespace {
 
-// A copy that begins so many elements past a multiple of 64 bytes.
+// Returns a copy that begins `elements` elements past a multiple of 64 bytes.
 Tensor moved(const Tensor &t, int64_t elements) {
     const Tensor at = Tensor::empty({t.elements() + elements}, t.dtype())
                           .slice(0, elements, t.elements() + elements)
@@ -25,7 +26,8 @@ Tensor weights_like(const Tensor &y) {
     return w.reshape(y.shape());
 }
 
-// What the op gives, and a primitive's gradients in every input that has one, composed ones too.
+// Returns the op's results, and the gradients of its primitive in every input that has one,
+// composed ones too.
 std::vector<Tensor> results_of(const Op &op, const Case &c, int64_t offset) {
     std::vector<Tensor> in;
     for (const Tensor &t : c.in)
@@ -67,7 +69,7 @@ void check_threads(const Op &op, const Options &o, Report &r) {
             const std::string where = "'" + sample + "' with " + std::to_string(way.threads) +
                                       " threads, tensors " + std::to_string(way.offset) +
                                       " elements off 64 bytes";
-            begins(kernel_text(c) + " " + where);
+            begin_step(kernel_text(c) + " " + where);
             const std::vector<Tensor> all = results_of(op, c, way.offset);
             if (first.empty()) first = all;
             std::string other;

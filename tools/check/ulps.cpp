@@ -11,9 +11,9 @@
 namespace halyard::check {
 namespace {
 
-constexpr size_t half = 1 << 15;  // a call has so many positive inputs, and their negatives
+constexpr size_t half = 1 << 15;  // positive inputs of a call, which has their negatives too
 
-// A float dtype: its numbers as bits, and as doubles.
+// A float dtype: its numbers as bits and as doubles.
 struct Format {
     DType dtype;
     int bits, digits, least;  // digits after the point; the exponent of the smallest normal number
@@ -22,9 +22,9 @@ struct Format {
                                                             : t == DType::f16 ? 10
                                                                               : 7),
           least(t == DType::f16 ? -14 : -126) {}
-    // how many bit patterns are
+    // The number of bit patterns of positive values.
     uint64_t positive() const { return uint64_t(1) << (bits - 1); }
-    // the exponent of the largest
+    // The exponent of the largest number.
     int largest() const { return -least + 1; }
     double value(uint32_t b) const {
         if (dtype == DType::f32) return std::bit_cast<float>(b);
@@ -42,7 +42,7 @@ struct Format {
     uint32_t load(const void *from, size_t i) const {
         return bits == 32 ? ((const uint32_t *)from)[i] : ((const uint16_t *)from)[i];
     }
-    // 2^(23 - e) for an f32 of exponent e: one over the unit of its last place
+    // Returns 2^(23 - e) for an f32 of exponent e: one over its unit in the last place.
     double units(double want) const {
         const int e = int(std::bit_cast<uint64_t>(want) >> 52 & 0x7ff) - 1023;
         return std::bit_cast<double>(uint64_t(1023 + digits - std::clamp(e, least, largest()))
@@ -56,7 +56,7 @@ uint32_t mixed(uint32_t v) {
     return v ^ (v >> 16);
 }
 
-// Bit patterns where functions bend, or formats end.
+// Returns bit patterns at breakpoints of functions and at the ends of formats.
 std::vector<uint32_t> special_bits(const Format &f) {
     const uint32_t one = uint32_t(f.largest()) << f.digits;
     const uint32_t inf = uint32_t(2 * f.largest() + 1) << f.digits;
@@ -165,43 +165,43 @@ private:
             u.odd = u.odd && odd;
             u.even = u.even && even;
             const Force force(u.isa, "");
-            begins("ulps " + u.dtype + "/" + name_of(u.isa));
+            begin_step("ulps " + u.dtype + "/" + name_of(u.isa));
             const Tensor out = dispatch1(c_.registered, c_.in, c_.attrs);
-            see(u, out.raw(), x.v.data(), want, size);
-            see_shape(u, out.raw(), x.v.data(), rises);
+            record_errors(u, out.raw(), x.v.data(), want, size);
+            check_shape(u, out.raw(), x.v.data(), rises);
         }
     }
 
-    void see(Ulps &u, const void *out, const double *x, const double *want,
-             const double *size) const {
+    // Returns the error of `got` in units of the last place of `want`. `size` is the sum of the
+    // absolute values of terms, or null.
+    double error_of(double got, double want, const double *size) const {
+        if (got == want && std::signbit(got) == std::signbit(want)) return 0;
+        if (std::isnan(want) || std::isnan(got))
+            return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
+        if (got == 0 && want == 0) return size ? 0 : INFINITY;
+        if (std::isinf(want)) return INFINITY;
         const double overflow = std::ldexp(1.0, f_.largest() + 1);
+        const double a = std::clamp(want, -overflow, overflow);
+        const double b = std::isinf(got) ? std::copysign(overflow, got) : got;
+        return std::fabs(a - b) * f_.units(size ? std::max(*size, std::fabs(want)) : want);
+    }
+
+    void record_errors(Ulps &u, const void *out, const double *x, const double *want,
+                       const double *size) const {
         for (size_t i = 0; i < 2 * half; i++) {
             const double got = f_.value(f_.load(out, i));
-            const double w = want[i];
-            double error;
-            if (got == w && std::signbit(got) == std::signbit(w)) continue;
-            if (std::isnan(w) || std::isnan(got))
-                error = std::isnan(w) && std::isnan(got) ? 0 : INFINITY;
-            else if (got == 0 && w == 0)
-                error = size ? 0 : INFINITY;
-            else if (std::isinf(w))
-                error = INFINITY;
-            else {
-                const double a = std::clamp(w, -overflow, overflow);
-                const double b = std::isinf(got) ? std::copysign(overflow, got) : got;
-                error = std::fabs(a - b) * f_.units(size ? std::max(size[i], std::fabs(w)) : w);
-            }
+            const double error = error_of(got, want[i], size ? size + i : nullptr);
             if (error > u.worst) {
                 u.worst = error;
                 u.x = x[i];
                 u.got = got;
-                u.want = w;
+                u.want = want[i];
             }
         }
     }
 
-    // Is f(-x) = -f(x) where the reference says so, and f(x) <= f(x') for x < x'?
-    void see_shape(Ulps &u, const void *out, const double *x, bool rises) const {
+    // Checks f(-x) = -f(x) if the reference is odd, and f(x) <= f(x') for x < x'.
+    void check_shape(Ulps &u, const void *out, const double *x, bool rises) const {
         const auto sign = uint32_t(f_.positive());
         for (size_t i = 0; i < half; i++) {
             const uint32_t p = f_.load(out, i);

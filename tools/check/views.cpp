@@ -1,46 +1,35 @@
-// Every way for tensors to lie in memory, for the ops' samples: kernels have loops of their own for
-// some of them.
+// Checks the ops' samples with every layout of tensors in memory, because kernels have separate
+// loops for some of them.
 #include "tools/check/check.h"
 #include "tools/check/fuzz.h"
 
 namespace halyard::check {
 namespace {
 
-using Lies = std::map<std::string, std::string>;
+using Layouts = std::map<std::string, std::string>;
 
-std::vector<std::string> lies_of(const Op &op, const TensorSpec &t) {
+std::vector<std::string> layouts_of(const Op &op, const TensorSpec &t) {
     const int rank = int(op.extents_of(t).size());
     if (rank == 0) return {"", "shifted"};
     std::vector<std::string> all = {"", "reversed", "gaps", "still" + std::to_string(rank - 1)};
     if (rank > 2) all.push_back("swapped");
-    // elementwise kernels have no dimensions of their own
+    // Elementwise kernels have no dimensions of their own.
     if (rank > 1 && op.form != Form::elementwise) all.push_back("columns");
     return all;
 }
 
-// One input after the other; of an op whose kernels take any strides every combination of up to
-// three.
-std::vector<Lies> layouts(const Op &op, bool combined) {
-    std::vector<Lies> all = {{}};
-    for (auto &t : op.sig.inputs) {
-        for (size_t k = 0, before = all.size(); k < (combined ? before : 1); k++) {
-            for (auto &how : lies_of(op, t)) {
-                if (how.empty()) continue;
-                all.push_back(all[k]);
-                all.back()[t.name] = how;
-            }
-        }
-    }
-    // In place, where the op may do so: all outputs on the inputs that they update, or one on each
-    // dense input in turn.
-    Lies updates;
-    for (size_t k = 0, before = op.form == Form::elementwise ? all.size() : 0; k < before; k++) {
+// Returns `all`, followed by the same with one output in place of a dense input, for each. Layouts
+// with every output on the input that it updates come last.
+std::vector<Layouts> with_outputs_in_place(const Op &op, std::vector<Layouts> all) {
+    Layouts updates;
+    const size_t before = all.size();
+    for (size_t k = 0; k < before; k++) {
         for (auto &y : op.sig.outputs) {
             for (auto &t : op.sig.inputs) {
+                const bool fits = op.sig.outputs.size() == 1 && y.dtype == t.dtype;
                 if (y.name == t.name + "_out")
                     updates[y.name] = "on-" + t.name;
-                else if (op.sig.outputs.size() == 1 && y.dtype == t.dtype &&
-                         !all[k].count(t.name)) {
+                else if (fits && !all[k].count(t.name)) {
                     all.push_back(all[k]);
                     all.back()[y.name] = "on-" + t.name;
                 }
@@ -51,43 +40,65 @@ std::vector<Lies> layouts(const Op &op, bool combined) {
     return all;
 }
 
-// Results whose rows lie across memory, as those of axis=0 do.
+// Returns layouts for one input at a time; for an op whose kernels accept any strides, also every
+// combination of up to three. Elementwise ops also run in place.
+std::vector<Layouts> input_layouts(const Op &op, bool combined) {
+    std::vector<Layouts> all = {{}};
+    for (auto &t : op.sig.inputs) {
+        for (size_t k = 0, before = all.size(); k < (combined ? before : 1); k++) {
+            for (auto &how : layouts_of(op, t)) {
+                if (how.empty()) continue;
+                all.push_back(all[k]);
+                all.back()[t.name] = how;
+            }
+        }
+    }
+    return op.form == Form::elementwise ? with_outputs_in_place(op, std::move(all)) : all;
+}
+
+// Returns a call of the sample in the dtypes and the variant that the options ask for.
+FuzzCase case_of(const Op &op, const Options &o, const std::string &sample) {
+    FuzzCase c;
+    c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
+    c.variant = o.variant;
+    c.isa = isas_of(op, o).back();
+    c.sample = parse_sample(op, sample);
+    return c;
+}
+
+void expect_right(const Op &op, const FuzzCase &c, const Options &o, Report &r) {
+    const std::string error = run_fuzz_case(op, c, false);
+    r.expect("'" + c.text() + "'", error.empty() ? "" : error + repro_line(op, c, o));
+}
+
+// Checks results whose rows are strided in memory, as with axis=0.
 void expect_first_axis(const Op &op, const Options &o, Report &r) {
     int seed = 0;
     for (auto &sample : op.samples) {
         for (const bool reversed : {false, true}) {
-            FuzzCase c;
-            c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
-            c.variant = o.variant;
-            c.isa = isas_of(op, o).back();
-            c.sample = parse_sample(op, sample);
+            FuzzCase c = case_of(op, o, sample);
             c.seed = ++seed;
             c.first_axis = true;
             for (auto &t : op.sig.inputs)
-                if (reversed) c.lies[t.name] = "reversed";
-            const std::string error = run_fuzz_case(op, c, false);
-            r.expect("'" + c.text() + "'", error.empty() ? "" : error + again_line(op, c, o));
+                if (reversed) c.layouts[t.name] = "reversed";
+            expect_right(op, c, o, r);
         }
     }
 }
 
-// Rows that one element decides, on every variant: what a bound or a start that is wrong by one
-// leaves out is seldom it in random rows.
+// Checks rows that one element decides, on every variant. A loop bound that is wrong by one rarely
+// skips that element in random rows.
 void check_lonely(const Op &op, const Options &o, Report &r) {
     if (op.form != Form::reduction && op.axis.empty()) return;
     for (auto &sample : op.samples) {
         for (auto &v : op.variants) {
+            if (!o.variant.empty() && v.name != o.variant) continue;
             for (int seed : {1, 2, 4, 7}) {
-                if (!o.variant.empty() && v.name != o.variant) continue;
-                FuzzCase c;
-                c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
+                FuzzCase c = case_of(op, o, sample);
                 c.variant = v.name;
-                c.isa = isas_of(op, o).back();
-                c.sample = parse_sample(op, sample);
                 c.seed = seed;
                 c.lonely = true;
-                const std::string error = run_fuzz_case(op, c, false);
-                r.expect("'" + c.text() + "'", error.empty() ? "" : error + again_line(op, c, o));
+                expect_right(op, c, o, r);
             }
         }
     }
@@ -96,30 +107,27 @@ void check_lonely(const Op &op, const Options &o, Report &r) {
 }  // namespace
 
 void check_views(const Op &op, const Options &o, Report &r) {
-    bool depends_on_specials = false;  // is x Inf? of ordinary numbers none is
+    // true if ordinary numbers give a constant, as in "is x Inf?"
+    bool depends_on_specials = false;
     for (auto &t : op.sig.outputs)
         depends_on_specials |= t.dtype == "bool";
     int number = 0;
-    const auto expect = [&](const std::string &sample, const std::vector<Lies> &all) {
-        for (auto &lies : all) {
-            FuzzCase c;
-            c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
-            c.variant = o.variant;
-            c.isa = isas_of(op, o).back();
-            c.sample = parse_sample(op, sample);
-            c.lies = lies;
-            // exact results bear any values
-            c.seed = ++number;
+    const auto expect = [&](const std::string &sample, const std::vector<Layouts> &all) {
+        for (auto &layouts : all) {
+            FuzzCase c = case_of(op, o, sample);
+            c.layouts = layouts;
+            number++;
+            // Exact results allow any values.
             c.seed = depends_on_specials ? number : number % 2 ? 2 : 4;
-            // sums need no bends, and products of small numbers hide much
-            c.bends = op.form == Form::elementwise || number % 4 > 1;
+            // Sums need no breakpoints, and products of small numbers hide errors.
+            c.breakpoints = op.form == Form::elementwise || number % 4 > 1;
             if (depends_on_specials && number % 3 == 0) c.specials = 8;
-            const std::string error = run_fuzz_case(op, c, false);
-            r.expect("'" + c.text() + "'", error.empty() ? "" : error + again_line(op, c, o));
+            expect_right(op, c, o, r);
         }
     };
-    const std::vector<Lies> combined = layouts(op, op.any_strides && op.sig.inputs.size() <= 3);
-    const std::vector<Lies> single = layouts(op, false);
+    const std::vector<Layouts> combined = input_layouts(op, op.any_strides &&
+                                                                op.sig.inputs.size() <= 3);
+    const std::vector<Layouts> single = input_layouts(op, false);
     for (auto &sample : op.samples)
         expect(sample, combined);
     if (op.form == Form::plain && !op.axis.empty()) expect_first_axis(op, o, r);

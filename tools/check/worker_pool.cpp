@@ -10,7 +10,8 @@
 namespace halyard::check {
 namespace {
 
-// Of "[worker] it died (signal 11, Segmentation fault): what it said last": ": what it said last".
+// Returns the process's last output: of "[worker] it died (signal 11, Segmentation fault): TEXT" ":
+// TEXT".
 std::string last_words(const std::string &error) {
     const size_t said = error.find("): ");
     if (said == std::string::npos || said + 3 == error.size()) return "";
@@ -23,11 +24,11 @@ std::string last_words(const std::string &error) {
 void in_workers(size_t jobs, size_t at_once, const std::function<std::string(size_t)> &body,
                 const std::function<void(size_t, const std::string &)> &done,
                 const std::function<void(size_t, const std::string &)> &died) {
-    // where it can't be had there is a private one, for all of them
+    // If it can't be opened, all children use one private cache.
     kernel_cache();
     std::map<size_t, Child> children;  // not reported yet
     std::map<pid_t, size_t> running;
-    std::map<size_t, int> ended;  // and not reported yet, because one before it still runs
+    std::map<size_t, int> ended;  // not reported yet, because one before it still runs
     for (size_t started = 0, reported = 0; reported < jobs;) {
         if (started < jobs && running.size() < at_once) {
             const auto child =

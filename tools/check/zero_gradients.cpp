@@ -1,4 +1,5 @@
-// Gradients where nothing is: of inputs without elements, and of outputs without, which give zeros.
+// Checks the gradients of inputs without elements, and of calls whose outputs have none, which are
+// zeros.
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "primitives/autograd/tape.h"
@@ -9,7 +10,7 @@
 namespace halyard::check {
 namespace {
 
-// The sample with one dimension, `name`, of extent 0.
+// Returns the sample with extent 0 for the dimension `name`.
 std::string without(const Sample &s, const std::string &name) {
     std::string text;
     for (auto &[other, extent] : s.dims)
@@ -25,7 +26,7 @@ bool all_zero(const Tensor &t) {
     return true;
 }
 
-// What is wrong with the gradients of a call that `out` came of; "" where nothing is.
+// Returns what is wrong with the gradients of a call that returned `out`; "" if nothing is.
 std::string error_in(const std::vector<Tensor> &x, const std::vector<Tensor> &out, Tape &tape) {
     std::vector<Tensor> y, sens;
     bool nothing = true;
@@ -60,12 +61,12 @@ void differentiate(const Op &op, const std::string &sample, Report &r) {
     for (const Tensor &t : x)
         tape.watch(t);
     std::vector<Tensor> out;
-    begins(kernel_text(c) + " and its gradients '" + sample + "'");
+    begin_step(kernel_text(c) + " and its gradients '" + sample + "'");
     try {
         out = Primitive(c.registered, c.attrs).run(c.in);
     } catch (const Error &) {
         return r.pass();
-    }  // the call itself is refused: "zero sizes" says whether it may be
+    }  // check_zero_sizes() judges whether the call itself may be rejected
     std::string error;
     try {
         error = error_in(x, out, tape);

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "registry/base/program.h"
+#include "registry/base/text.h"
 #include "tools/halyard/refused.h"
 
 namespace halyard::command {
-using namespace bench;
 namespace {
 
 // Does this set of dtypes, "f32,i64" for one, have a number that the chip's vector unit lacks?

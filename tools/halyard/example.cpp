@@ -4,12 +4,12 @@
 #include <sstream>
 
 #include "bench/harness/case.h"
-#include "bench/harness/text.h"
 #include "bench/harness/variadic_ops.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "primitives/primitive.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 
 namespace halyard::command {
 using namespace bench;

@@ -49,7 +49,7 @@ const std::vector<std::string> &loaded_libraries() {
     return paths();
 }
 
-std::string again_with_kernels() {
+std::string repro_kernel_options() {
     std::string options;
     for (auto &path : paths())
         options += " --kernels " + shell_word(path);

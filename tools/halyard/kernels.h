@@ -14,7 +14,7 @@ const std::vector<std::string> &loaded_libraries();  // their paths, as they wer
 
 // The options of a command that is to run again with the same libraries: " --kernels libmine.so",
 // as a shell reads them.
-std::string again_with_kernels();
+std::string repro_kernel_options();
 // in quotes, where a shell would make something else of it
 std::string shell_word(const std::string &text);
 

@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
                                  // enough to need it
         for (auto &path : libraries)
             command::load_kernels(path);
-        check::say_progress_on_death();
+        check::print_progress_on_death();
         if (libraries.empty()) return finished(run);
         return command::in_own_process(app.get_subcommands()[0]->get_name(), [&] {
             try {

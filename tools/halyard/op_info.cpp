@@ -13,29 +13,26 @@ namespace halyard::command {
 using namespace bench;
 namespace {
 
+// Titles of the families, in the order of the index. A family is a folder of kernels/.
 struct Family {
-    std::string title;
-    std::vector<std::string> files;
+    std::string folder, title;
 };
 
 const std::vector<Family> &all_families() {
     static const std::vector<Family> all = {
-        {"Elementwise functions", {"unary", "formula"}},
-        {"Arithmetic, comparisons, choices", {"binary", "select", "cast", "copy", "clip"}},
-        {"Reductions", {"reduce", "reduce_gradient", "statistics", "argmax", "scan", "sorting"}},
-        {"Shape and movement",
-         {"composites", "indexing", "gather", "scatter", "views", "triangle", "unfold", "resize",
-          "one_hot", "joined"}},
-        {"Creation", {"creation"}},
-        {"Contractions", {"matmul", "einsum", "dense", "attention", "recurrent"}},
-        {"Convolutions", {"conv2d", "conv1d_conv3d"}},
-        {"Pooling", {"max_pool2d", "avg_pool2d", "adaptive_pool2d", "pool1d_pool3d"}},
-        {"Norms", {"softmax", "layer_norm", "batch_norm_nhwc", "batch_norm_nchw", "norms"}},
-        {"Losses", {"cross_entropy", "ctc", "loss_terms", "losses"}},
-        {"Random", {"random", "random_order", "dropout"}},
-        {"Optimisers", {"optimizer", "optimizer_adaptive", "optimizer_layerwise"}},
-        {"Low precision", {"quantized_matmul", "quantize"}},
-        {"Fused", {"fused"}},
+        {"elementwise", "Elementwise"},
+        {"reduction", "Reductions"},
+        {"indexing", "Indexing"},
+        {"layout", "Shape, layout, creation"},
+        {"contraction", "Contractions"},
+        {"convolution", "Convolutions"},
+        {"pooling", "Pooling"},
+        {"rowwise", "Row-wise"},
+        {"normalization", "Normalization"},
+        {"loss", "Losses"},
+        {"random", "Random"},
+        {"recurrent", "Recurrent"},
+        {"optimizer", "Optimisers"},
     };
     return all;
 }
@@ -46,19 +43,13 @@ std::map<std::string, OpInfo> op_infos() {
     static const std::list<KernelEntry> none;
     std::map<std::string, OpInfo> ops;
     for (const RegisteredOp *op : library().ops()) {
-        OpInfo &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};
+        OpInfo &one = ops[op->record.name] = {
+            &op->record, &op->kernels, {}, op->family.empty() ? op->file : op->family};
         for (size_t k : differentiable_inputs(*op))
             one.gradients.push_back(op->signature.inputs[k].name);
     }
-    for (auto &op : variadic_ops()) {
-        const std::string &name = op.record.name;
-        ops[name] = {&op.record,
-                     &none,
-                     {"x"},
-                     name.starts_with("clip") ? "clip"
-                     : name == "einsum"       ? "einsum"
-                                              : "joined"};
-    }
+    for (auto &op : variadic_ops())
+        ops[op.record.name] = {&op.record, &none, {"x"}, op.family};
     return ops;
 }
 
@@ -85,12 +76,10 @@ KernelSummary kernel_summary(const OpInfo &op) {
 }
 
 std::string family_of(const OpInfo &op) {
-    for (auto &family : all_families()) {
-        if (std::find(family.files.begin(), family.files.end(), op.file) != family.files.end())
-            return family.title;
-    }
-    std::string title = op.file.empty() ? "Others" : op.file;
-    title[0] = char(std::toupper((unsigned char)title[0]));
+    for (auto &family : all_families())
+        if (family.folder == op.family) return family.title;
+    std::string title = op.family.empty() ? "Others" : op.family;
+    title[0] = char(std::toupper(static_cast<unsigned char>(title[0])));
     std::replace(title.begin(), title.end(), '_', ' ');
     return title;
 }

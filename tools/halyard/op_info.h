@@ -1,12 +1,10 @@
-// OpInfo: an op of this build with what its kernels and gradients say of it, in the words that
-// `ops` and `docs` share.
+// OpInfo: an op of this build, as `ops` and `docs` list it.
 #pragma once
 #include <list>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "bench/harness/text.h"
 #include "registry/dispatch/registry.h"
 
 namespace halyard::command {
@@ -14,23 +12,26 @@ namespace halyard::command {
 struct OpInfo {
     const OpRecord *record;
     const std::list<KernelEntry> *kernels;
-    std::vector<std::string> gradients;  // the inputs that have one
-    std::string file;                    // "softmax"
+    std::vector<std::string> gradients;  // the inputs that have a gradient
+    std::string family;                  // "rowwise"; without a folder the op file's name
 };
-// internal ones and those of any number of tensors too, by name
+
+// Returns all ops by name: internal and variadic ones too.
 std::map<std::string, OpInfo> op_infos();
-// by any of its names; throws DispatchError with the nearest ones
+// Returns the op that has `any_name` as one of its names. Throws DispatchError that suggests the
+// nearest names.
 OpInfo op_info(const std::string &any_name);
 
-// What is derived from the kernels, each in the order of first appearance.
+// What an op's kernels exist for, each list in the order of first appearance.
 struct KernelSummary {
     std::vector<std::string> backends, isas, variants, layouts;
 };
 KernelSummary kernel_summary(const OpInfo &op);
 
-// "Reductions": by the file it is written in; a file that nobody put into a family is one.
+// Returns the title of the op's family: "Reductions". A folder without a title is its own.
 std::string family_of(const OpInfo &op);
-const std::vector<std::string> &families();  // in the order of the index
+// Returns the titles in the order of the index.
+const std::vector<std::string> &families();
 
 const char *name_of_kind(AttrKind k);
 std::string default_of(const AttrSpec &a);

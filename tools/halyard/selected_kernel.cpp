@@ -5,6 +5,9 @@
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "registry/base/parallel.h"
+#include "registry/dispatch/choice.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard::command {
 using namespace bench;
@@ -51,7 +54,7 @@ KernelEntry SelectedKernel::entry(const Kernel &built, KernelFn fn) const {
     k.fn = fn;
     k.lanes = built.lanes;
     k.tunables = built.instance.tunables.values();
-    if (const std::string why = refusal_of(op.record, k, plan.dims); !why.empty())
+    if (const std::string why = rejection_reason(op.record, k, plan.dims); !why.empty())
         throw DispatchError(op.record.name, "not with these picks: " + why);
     return k;
 }
@@ -59,7 +62,7 @@ KernelEntry SelectedKernel::entry(const Kernel &built, KernelFn fn) const {
 std::function<void()> SelectedKernel::runner(const KernelEntry &k) const {
     Plan mine = plan;
     mine.kernel = &k;
-    check::begins(headline());
+    check::begin_step(headline());
     return [this, mine] { run_plan(mine, problem.in, problem.attrs, out); };
 }
 

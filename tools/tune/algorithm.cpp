@@ -58,7 +58,7 @@ public:
 class Writer {
 public:
     explicit Writer(const Kernel &k) {
-        for (const Argument &a : k.arguments())
+        for (const Halide::Argument &a : k.arguments())
             text_ << a.name << " " << a.type << " " << int(a.dimensions) << "\n";
         std::vector<Function> roots;
         for (const Func &f : k.pipeline.outputs())

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "registry/op/expr.h"
+#include "registry/op/names.h"
 
 namespace halyard::tune {
 

@@ -14,7 +14,10 @@
 #include "dsl/work.h"
 #include "registry/base/parallel.h"
 #include "registry/base/version.h"
+#include "registry/dispatch/choice.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/tune/bucket.h"
 
 namespace halyard::tune {
@@ -128,7 +131,7 @@ KernelEntry Tuner::entry_of(const Candidate &c) const {
 
 bool Tuner::takes(const Candidate &c) const {
     return !c.autoscheduler.empty() ||
-           refusal_of(problem_.op.record, entry_of(c), plan_.dims).empty();
+           rejection_reason(problem_.op.record, entry_of(c), plan_.dims).empty();
 }
 
 void Tuner::prove(Record &r, const Candidate &c) {
@@ -157,8 +160,8 @@ bool Tuner::time(Record &r, const Built &built, int rounds) {
         std::memset(y.raw(), 0xFF, y.bytes());
     r.n = 0;
     r.date = now();
-    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tunables_text(r.tunables) +
-                  " of " + r.op + " '" + r.problem + "'");
+    check::begin_step(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tunables_text(r.tunables) +
+                      " of " + r.op + " '" + r.problem + "'");
     const auto call = [&](const Plan &p) {
         return [this, &p] { run_plan(p, problem_.in, problem_.attrs, out_); };
     };

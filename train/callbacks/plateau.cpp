@@ -89,7 +89,8 @@ void EarlyStopping::keep(const RunContext &c) {
 }
 
 void EarlyStopping::observe(RunContext &c, double value) {
-    if (o_.restore_best_weights && std::isinf(best())) keep(c);  // the first, should none improve
+    // The initial parameters are the best until an epoch improves on them.
+    if (o_.restore_best_weights && std::isinf(best())) keep(c);
     wait_++;
     if (improves(value, best())) {
         set_best(c, value);

@@ -12,7 +12,7 @@
 namespace halyard {
 namespace {
 
-// "0:07", "12:30", "3:02:10"
+// Returns "0:07", "12:30" or "3:02:10".
 std::string duration(double seconds) {
     const auto s = int64_t(std::llround(seconds));
     char text[32];
@@ -69,7 +69,7 @@ void ProgressBar::on_train_step_end(RunContext &c) {
     queue_sum_ += double(c.queue_depth);
     samples_ += c.batch_size * (c.step - step_before_);
     step_before_ = c.step;
-    // On a terminal ten times a second is as often as one can look.
+    // Drawing more than ten times a second would not be visible.
     const double between = terminal_ ? 100 : 60e3;
     if (milliseconds(Clock::now() - drawn_) >= between) draw(line(c, false), false);
 }
@@ -111,9 +111,7 @@ std::string ProgressBar::line(const RunContext &c, bool ended) const {
     if (c.queue_capacity && count_)
         tail += format("  queue %.1f/%.0f", queue_sum_ / double(count_), double(c.queue_capacity));
     if (ended) {
-        for (auto &[name, result] : c.eval_results)
-        // the same twice
-        {
+        for (auto &[name, result] : c.eval_results) {
             if (name != "loss" || !c.eval_results.contains("eval_loss"))
                 tail += "  " + name + format(" %.4f", result);
         }
@@ -125,7 +123,7 @@ std::string ProgressBar::line(const RunContext &c, bool ended) const {
                 duration(milliseconds(now - train_begin_) / 1e3 / double(done) * double(left));
     }
     if (!terminal_) return head + tail;
-    // The last column stays free: some terminals go to the next line when it is written.
+    // The last column stays empty, because some terminals wrap when it is written.
     const int64_t columns = columns_ ? columns_ : terminal_columns();
     const int64_t room = columns - 1 - int64_t(head.size() + tail.size());
     constexpr int64_t widest = 32, ends = 3, least = 4;

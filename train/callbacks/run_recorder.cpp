@@ -20,8 +20,8 @@ double seconds(std::chrono::steady_clock::duration d) {
     return std::chrono::duration<double>(d).count();
 }
 
-// Short, and as exact as a curve shows it: six digits. What isn't finite becomes null, which JSON
-// has for it.
+// Rounds to six digits, which is more than a curve shows. Values that aren't finite become null,
+// which JSON can express.
 Json number(double v) {
     if (!std::isfinite(v)) return nullptr;
     char text[32];
@@ -36,7 +36,7 @@ constexpr double time_ratio = 1.02;
 
 }  // namespace
 
-// Every two neighbours become their mean, at the later one's step.
+// Merges each two adjacent points into their mean, at the step of the later one.
 void RunRecorder::halve(std::vector<Point> &points) {
     for (size_t i = 0; 2 * i + 1 < points.size(); i++) {
         const Point &a = points[2 * i];
@@ -53,7 +53,7 @@ void RunRecorder::halve(std::vector<Point> &points) {
 }
 
 void RunRecorder::on_train_begin(RunContext &c) {
-    *this = RunRecorder(path_, options_);  // of a training before this one nothing is left
+    *this = RunRecorder(path_, options_);  // drops the points of an earlier training
     epochs_ = c.epochs;
     steps_per_epoch_ = c.steps_per_epoch;
     cpu_ = processor();
@@ -71,7 +71,7 @@ void RunRecorder::on_train_epoch_begin(RunContext &c) {
 }
 
 void RunRecorder::on_train_step_end(RunContext &c) {
-    // In sink mode one call stands for several steps.
+    // In sink mode one call covers several steps.
     const auto steps = double(std::max<int64_t>(1, c.step - step_before_));
     const auto end = Clock::now();
     const double took = seconds(end - step_end_ - evaluating_) / steps;
@@ -84,7 +84,7 @@ void RunRecorder::on_train_step_end(RunContext &c) {
                   double(c.batch_size)};
     queue_capacity_ = int64_t(c.queue_capacity);
     unit_ = c.unit();
-    // The histogram has what merged points no longer have: its percentiles are right to 2 %.
+    // The histogram keeps what merging points loses. Its percentiles are exact to 2 %.
     step_times_[int64_t(std::floor(std::log(std::max(took, 1e-9)) / std::log(time_ratio)))] +=
         int64_t(steps);
     epoch_sum_.loss += p.loss * steps;
@@ -102,7 +102,7 @@ void RunRecorder::on_train_step_end(RunContext &c) {
         add(pending_[0]);
         pending_.clear();
     }
-    // Often, but for at most a fiftieth of the time.
+    // Saving takes at most a fiftieth of the time.
     if (seconds(end - saved_) < std::max(0.2, 50 * save_seconds_)) return;
     save();
     saved_ = Clock::now();
@@ -123,7 +123,7 @@ void RunRecorder::on_eval_begin(RunContext &) {
 void RunRecorder::on_eval_end(RunContext &c) {
     evaluating_ += Clock::now() - eval_begin_;
     if (c.optimizer) return evaluations_.push_back({c.epoch, c.global_step, c.eval_results});
-    // Model::eval() after the training
+    // Model::eval() may be called after the training.
     evaluations_.push_back({last_epoch_, last_step_, c.eval_results});
     save();
 }
@@ -139,8 +139,8 @@ void RunRecorder::on_train_end(RunContext &) {
     save();
 }
 
-// What an earlier process saved of this training, up to `step`. A file that isn't such a one is an
-// error: it isn't ours to write over.
+// Reads the steps before `step` that an earlier process of this training saved. Throws IoError for
+// any other file, which must not be overwritten.
 void RunRecorder::restore(int64_t step) {
     if (!std::filesystem::exists(path_)) return;
     try {
@@ -240,7 +240,7 @@ void RunRecorder::save() const {
     for (auto &[k, count] : step_times_)
         file["step_times"].push_back({number(std::pow(time_ratio, double(k))), count});
     const std::string text = file.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    // Unlike a checkpoint it isn't brought to the disk, which would take most of the time.
+    // Unlike a checkpoint the file is not synced to disk, which would take most of the time.
     write_file(path_, text, Durability::to_system);
 }
 

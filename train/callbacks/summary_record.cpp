@@ -25,7 +25,7 @@ double wall_time() {
         .count();
 }
 
-// TensorFlow's buckets: ends at 1e-12 * 1.1^k on both sides of 0, up to 1e20, and the largest
+// Returns TensorFlow's bucket limits: 1e-12 * 1.1^k on both sides of 0, up to 1e20, and the largest
 // double.
 const std::vector<double> &bucket_ends() {
     static const std::vector<double> ends = [] {
@@ -43,7 +43,7 @@ const std::vector<double> &bucket_ends() {
     return ends;
 }
 
-// What a histogram has no bucket for.
+// The numbers of elements that fit no bucket.
 struct NotFinite {
     int64_t nan = 0, infinite = 0;
 };
@@ -72,7 +72,7 @@ NotFinite fill_histogram(const Tensor &t, summary::HistogramProto &h) {
     h.set_sum(sum);
     h.set_sum_squares(squares);
     for (size_t i = 0; i < ends.size(); i++) {
-        // Of a run of empty buckets one is enough: it ends where the next full one begins.
+        // A run of empty buckets is written as one, which ends where the next full one begins.
         const bool bounds = counts[i] || (i + 1 < ends.size() && counts[i + 1]);
         if (bounds) {
             h.add_bucket_limit(ends[i]);
@@ -86,7 +86,7 @@ NotFinite fill_histogram(const Tensor &t, summary::HistogramProto &h) {
     return non_finite;
 }
 
-// Curves of their own beside the histogram, which begin where there is something to count.
+// Adds a scalar for each kind of non-finite elements, from the first step that has some.
 void add_counts(const std::string &name, const NotFinite &non_finite, int64_t elements,
                 summary::Summary &to) {
     const std::pair<const char *, int64_t> counts[] = {{"nan", non_finite.nan},
@@ -105,7 +105,7 @@ void add_counts(const std::string &name, const NotFinite &non_finite, int64_t el
     }
 }
 
-// The first three images of t[N,C,H,W].
+// Adds the first three images of t[N,C,H,W].
 void add_images(const std::string &name, const Tensor &t, summary::Summary &to) {
     constexpr int64_t most = 3;
     const int64_t channels = t.rank() == 4 ? t.shape()[1] : 0;
@@ -159,7 +159,7 @@ struct SummaryRecord::State {
     bool full = false;
     summary::Summary waiting;
 
-    // A record as TFRecord frames it: length, its sum, the bytes, their sum; all little endian.
+    // TFRecord's framing: length, its checksum, the bytes, their checksum; little endian.
     void write(const summary::Event &event) {
         if (!file.is_open()) throw IoError(path, "is closed");
         const std::string bytes = event.SerializeAsString();
@@ -202,7 +202,8 @@ SummaryRecord::SummaryRecord(const std::string &log_dir, const SummaryRecordOpti
                host + "." + std::to_string(getpid()) + "." + std::to_string(number++) +
                options.file_suffix))
                  .string();
-    // New: the name can be foretold, and nobody's link or file is written to.
+    // The file must be new. Its name is predictable, and an existing link or file must not be
+    // written.
     const int made = ::open(s.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                             0666);
     if (made >= 0) ::close(made);

@@ -21,13 +21,13 @@ namespace halyard {
 namespace {
 
 constexpr std::string_view mark = "crc_num";
-// the first text of our files: one that has it and no checksum was cut
+// The first text of our files. A file that has it but no checksum is truncated.
 const std::string checked_tag = "halyard.checked";
-// protobuf needs some 70 bytes for one that has two in the file
-constexpr int64_t most_values = 100'000;
+// Protobuf allocates some 70 bytes for a value of two bytes in the file.
+constexpr int64_t max_values = 100'000;
 constexpr size_t trailer = 17, crc_bytes = 10;
-constexpr uint32_t most_text = 1 << 16;  // values that are longer are tensors
-// of a tensor's content per message, as MindSpore writes it
+constexpr uint32_t max_text = 1 << 16;  // longer values are tensors
+// The bytes of a tensor in one message, as MindSpore writes it.
 constexpr int64_t part_bytes = int64_t{512} << 20;
 
 constexpr std::pair<const char *, DType> types[] = {
@@ -50,7 +50,7 @@ Shape shape_in(const std::string &path, const std::string &tag, const ckpt::Tens
     return Shape(t.dims().begin(), t.dims().end());
 }
 
-// UTF-32, as NumPy keeps texts, to UTF-8.
+// Converts UTF-32, NumPy's encoding of texts, to UTF-8.
 std::string text_in(const std::string &path, const std::string &tag, const std::string &content) {
     if (content.size() % 4) {
         throw IoError(path, "'" + tag + "' is a text of " + std::to_string(content.size()) +
@@ -84,8 +84,8 @@ bool has_trailer(InputFile &file) {
 }
 
 struct Content {
-    uint64_t length;  // bytes before the trailer
-    bool checked;     // is there one? They have its checksum
+    uint64_t length;  // the number of bytes before the trailer
+    bool checked;     // true if there is a trailer whose checksum is right
 };
 Content checked_content(const std::string &path, InputFile &input) {
     std::ifstream &file = input.stream;
@@ -116,7 +116,7 @@ Content checked_content(const std::string &path, InputFile &input) {
 
 enum class Level { checkpoint, value, map, tensor };
 
-// What a field of a message holds, if that is a message.
+// The message type of a field, or none.
 std::optional<Level> inner(Level of, int field) {
     if (of == Level::checkpoint && field == ckpt::Checkpoint::kValueFieldNumber)
         return Level::value;
@@ -128,8 +128,8 @@ std::optional<Level> inner(Level of, int field) {
     return {};
 }
 
-// Whether everything with a length ends within the message that holds it. Protobuf reserves up to
-// 50 MB for a length that says more. `values` counts those of the whole checkpoint.
+// Returns true if every field with a length ends within its message. Protobuf would otherwise
+// reserve up to 50 MB for a wrong length. `values` counts the values of the whole checkpoint.
 bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level, int64_t &values) {
     using Wire = google::protobuf::internal::WireFormatLite;
     while (const uint32_t tag = in.ReadTag()) {
@@ -150,17 +150,14 @@ bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level, int64_
     return in.ConsumedEntireMessage();
 }
 
-}  // namespace
-
-NamedTensors load_mindspore_ckpt(const std::string &path) {
-    InputFile input(path);
-    std::ifstream &file = input.stream;
-    const auto [content, checked] = checked_content(path, input);
+// Parses the first `content` bytes of the file. Throws IoError if they are no complete checkpoint.
+// `checked`: the file's checksum is right.
+ckpt::Checkpoint parsed(const std::string &path, std::ifstream &file, uint64_t content,
+                        bool checked) {
     if (content > INT32_MAX) {
         throw IoError(path,
                       "has " + std::to_string(content) + " bytes, protobuf reads at most 2^31-1");
     }
-    ckpt::Checkpoint read;
     const auto from_start = [&](const auto &f) {
         file.clear();
         file.seekg(0);
@@ -174,19 +171,52 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
         in.PushLimit(limit);
         return lengths_fit(in, Level::checkpoint, values);
     });
-    if (fits && values > most_values) {
+    if (fits && values > max_values) {
         throw IoError(path, "has " + std::to_string(values) + " values, the limit is " +
-                                std::to_string(most_values));
+                                std::to_string(max_values));
     }
     if (fits && values == 0 && !checked)
         throw IoError(path, "is empty, or was cut before its first value");
-    // Partial, and then looked at: otherwise protobuf prints what is missing.
-    if (!fits || !from_start([&](auto &stream) {
-            return read.ParsePartialFromBoundedZeroCopyStream(&stream, limit);
-        }) ||
-        !read.IsInitialized())
+    // Parsing accepts partial messages, because protobuf would print what is missing. The check
+    // follows.
+    ckpt::Checkpoint read;
+    const bool parses = fits && from_start([&](auto &stream) {
+                            return read.ParsePartialFromBoundedZeroCopyStream(&stream, limit);
+                        });
+    if (!parses || !read.IsInitialized())
         throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
+    return read;
+}
 
+// Returns the tensor of a value whose content is in `first` and the parts after it.
+Tensor tensor_in(const std::string &path, const std::string &tag, const ckpt::TensorProto &first,
+                 const std::vector<std::string> &more) {
+    const DType dtype = type_in(path, tag, first.tensor_type());
+    const Shape shape = shape_in(path, tag, first);
+    uint64_t bytes = first.tensor_content().size();
+    for (auto &part : more)
+        bytes += part.size();
+    const uint64_t needed = uint64_t(checked_elements(path.c_str(), shape)) * bytes_of(dtype);
+    if (bytes != needed) {
+        throw IoError(path, "'" + tag + "' has " + std::to_string(bytes) + " bytes, but " +
+                                first.tensor_type() + " " + shape.text() + " takes " +
+                                std::to_string(needed));
+    }
+    const Tensor t = Tensor::empty(shape, dtype);
+    char *to = static_cast<char *>(t.raw());
+    to = std::copy(first.tensor_content().begin(), first.tensor_content().end(), to);
+    for (auto &part : more)
+        to = std::copy(part.begin(), part.end(), to);
+    check_bools(path, tag, t);
+    return t;
+}
+
+}  // namespace
+
+NamedTensors load_mindspore_ckpt(const std::string &path) {
+    InputFile input(path);
+    const auto [content, checked] = checked_content(path, input);
+    ckpt::Checkpoint read = parsed(path, input.stream, content, checked);
     NamedTensors all;
     std::set<std::string> names;
     for (int i = 0; i < read.value_size();) {
@@ -195,33 +225,15 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
             throw IoError(path, "'" + tag + "' is a map parameter, or nothing");
         take_name(path, tag, names);
         const ckpt::TensorProto first = std::move(*read.mutable_value(i)->mutable_tensor());
-        std::vector<std::string> more;  // parts behind the first
+        std::vector<std::string> more;  // the parts after the first
         for (i++; i < read.value_size() && read.value(i).tag() == tag; i++) {
             more.push_back(
                 std::move(*read.mutable_value(i)->mutable_tensor()->mutable_tensor_content()));
         }
-        if (first.tensor_type() == "str") {
+        if (first.tensor_type() == "str")
             all.metadata[tag] = text_in(path, tag, first.tensor_content());
-            continue;
-        }
-        const DType dtype = type_in(path, tag, first.tensor_type());
-        const Shape shape = shape_in(path, tag, first);
-        uint64_t bytes = first.tensor_content().size();
-        for (auto &part : more)
-            bytes += part.size();
-        const uint64_t needed = uint64_t(checked_elements(path.c_str(), shape)) * bytes_of(dtype);
-        if (bytes != needed) {
-            throw IoError(path, "'" + tag + "' has " + std::to_string(bytes) + " bytes, but " +
-                                    first.tensor_type() + " " + shape.text() + " takes " +
-                                    std::to_string(needed));
-        }
-        const Tensor t = Tensor::empty(shape, dtype);
-        char *to = (char *)t.raw();
-        to = std::copy(first.tensor_content().begin(), first.tensor_content().end(), to);
-        for (auto &part : more)
-            to = std::copy(part.begin(), part.end(), to);
-        check_bools(path, tag, t);
-        all.tensors.emplace_back(tag, t);
+        else
+            all.tensors.emplace_back(tag, tensor_in(path, tag, first, more));
     }
     const bool ours = all.metadata.erase(checked_tag) > 0;
     if (ours && !checked) throw IoError(path, "was cut: the checksum at its end is missing");
@@ -253,7 +265,7 @@ std::map<std::string, std::string> load_mindspore_metadata(const std::string &pa
         uint32_t bytes = 0;
         if (tag != value_tag || !in.ReadVarint32(&bytes))
             throw IoError(path, "no MindSpore checkpoint, or damaged");
-        if (bytes > most_text) {
+        if (bytes > max_text) {
             if (!in.Skip(int(bytes))) throw IoError(path, "no MindSpore checkpoint, or damaged");
             continue;
         }

@@ -16,18 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Which of the trainings that wrote to a folder a file is of: a training that doesn't go on from
-// the folder's last file has the next number. Times of files say nothing: copies have new ones.
+// The number of the training that wrote a file. A training that does not continue from the folder's
+// last file gets the next number. File times are no substitute, because copies have new ones.
 constexpr const char *generation_note = "ModelCheckpoint.generation";
-// as save_training_state() writes it
+// The key that save_training_state() writes.
 const std::string generation_key = std::string("note: ") + generation_note;
 
 struct File {
     fs::path path;
     int64_t generation, epoch, step;
-    // decides between files of older versions, which have no generation
+    // Orders files of older versions, which have no generation.
     fs::file_time_type written;
-    std::string damage = {};  // why it can't be read; "" where nothing is known against it
+    std::string damage = {};  // the error of reading it; "" if none is known
     auto place() const { return std::tie(generation, epoch, step, written); }
     bool operator<(const File &o) const { return place() < o.place(); }
 };
@@ -37,15 +37,15 @@ std::string name_of(const std::string &prefix, int64_t epoch, int64_t step,
     return prefix + "-" + std::to_string(epoch) + "_" + std::to_string(step) + "." + format;
 }
 
-// 0 where the file doesn't say it.
+// Returns 0 if the file has no such entry.
 int64_t generation_of(const std::string &path) {
     const auto metadata = load_metadata(path);
     const auto at = metadata.find(generation_key);
     return at == metadata.end() ? 0 : int64_t(std::atof(at->second.c_str()));
 }
 
-// Of this prefix, in any order. `unfinished` are those that a process left behind which ended while
-// it wrote (atomic_file.h).
+// Returns the files of this prefix in any order. `unfinished` gets the files of processes that
+// ended while writing (registry/base/atomic_file.h).
 std::vector<File> files_of(const std::string &directory, const std::string &prefix,
                            bool unfinished = false) {
     std::vector<File> files;
@@ -69,7 +69,7 @@ std::vector<File> files_of(const std::string &directory, const std::string &pref
     return files;
 }
 
-// From the oldest on; what is damaged comes first.
+// Sorts from old to new; damaged files come first.
 std::vector<File> finished_files(const std::string &directory, const std::string &prefix) {
     std::vector<File> files = files_of(directory, prefix);
     for (File &f : files) {
@@ -84,8 +84,8 @@ std::vector<File> finished_files(const std::string &directory, const std::string
     return files;
 }
 
-// Does the folder's last file stand where the training begins, or before that? Then the training
-// goes on from it.
+// Returns true if the folder's last file is not beyond the position where the training begins,
+// which means that the training continues from it.
 int64_t generation_at(const TrainingPosition &position, int64_t steps_per_epoch,
                       const std::vector<File> &files) {
     if (files.empty()) return 1;

@@ -16,11 +16,11 @@
 namespace halyard {
 namespace {
 
-constexpr uint64_t most_header = 100'000'000;  // as in the format's own reader
-// in files of older versions: of the tensors' bytes only
+constexpr uint64_t max_header = 100'000'000;  // the limit of the format's own reader
+// The key in files of older versions: a checksum of the tensors' bytes only.
 const std::string data_checksum_key = "halyard.xxh3_64";
-// Of the whole file, with zeros in the place of its own digits. The second key tells that there is
-// one: a damaged bit takes away one at most.
+// The key of the checksum of the whole file, with zeros in place of its own digits. The second key
+// states that there is one: a damaged bit can remove only one of the two.
 const std::string checksum_key = "halyard.checksum", checksum_of_key = "halyard.checksum_of";
 const std::string before_digits = "\"" + checksum_key + "\":\"";
 const std::string no_digits(16, '0');
@@ -43,7 +43,7 @@ std::string text_of(DType t) {
     return "";
 }
 
-// XXH3 as 16 hexadecimal digits.
+// Returns XXH3 as 16 hexadecimal digits.
 class Checksum {
 public:
     Checksum() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
@@ -60,7 +60,7 @@ private:
     std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t *)> state_;
 };
 
-// In the order of their bytes, which have to follow one another up to the file's end.
+// Sorts the entries by their bytes, which must be adjacent up to the end of the file.
 void check_layout(const std::string &path, std::vector<SafetensorsHeader::Entry> &entries,
                   uint64_t data) {
     std::stable_sort(entries.begin(), entries.end(),
@@ -101,7 +101,7 @@ std::string little_endian(uint64_t n) {
     return bytes;
 }
 
-// The header as it stands in the file.
+// Reads the header's text.
 std::string read_header(const std::string &path, InputFile &file) {
     std::array<unsigned char, 8> start;
     if (file.length < start.size() || !file.stream.read((char *)start.data(), start.size())) {
@@ -109,7 +109,7 @@ std::string read_header(const std::string &path, InputFile &file) {
                                 " bytes, the header's length alone has 8");
     }
     const uint64_t n = little_endian(start.data());
-    if (n > std::min(file.length - start.size(), most_header)) {
+    if (n > std::min(file.length - start.size(), max_header)) {
         throw IoError(path, "truncated, or no safetensors file: a header of " + std::to_string(n) +
                                 " bytes in a file of " + std::to_string(file.length));
     }
@@ -118,9 +118,9 @@ std::string read_header(const std::string &path, InputFile &file) {
     return text;
 }
 
-// The checksum that a file says it has, and the sum as far as it is known before the first tensor.
+// The checksum that a file states, and the one computed up to the first tensor.
 struct Check {
-    std::string expected;  // "" where there is none
+    std::string expected;  // "" if the file has none
     Checksum sum;
 
     Check(const std::string &path, std::string text,
@@ -202,7 +202,7 @@ void save_safetensors(const std::string &path, const NamedTensors &all) {
     header.metadata[checksum_key] = no_digits;
     header.metadata[checksum_of_key] = "file";
     std::string text = text_of(header);
-    text.resize((text.size() + 7) / 8 * 8, ' ');  // data begins on 8 bytes
+    text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the data to 8 bytes
     const std::string start = little_endian(text.size());
     Checksum sum;
     sum.add(start.data(), start.size());

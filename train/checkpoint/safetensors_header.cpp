@@ -7,11 +7,11 @@ namespace halyard {
 namespace {
 
 using Json = nlohmann::json;
-// a tensor without elements has 50 bytes in the file and takes 1,000 here
+// A tensor without elements has 50 bytes in the file and takes 1,000 in memory.
 constexpr int64_t most_entries = 100'000;
 
-// Takes the header value by value: a document built of a hostile one would be many times as large
-// as the file.
+// Parses the header value by value, because a document of a malicious header would be many times as
+// large as the file.
 class Reader : public Json::json_sax_t {
 public:
     explicit Reader(const std::string &path) : path_(path) {}

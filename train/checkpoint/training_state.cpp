@@ -17,7 +17,7 @@ ParameterTuple all_of(const nn::Cell &train_network, const nn::Optimizer &optimi
     return all;
 }
 
-const std::string note = "note: ";  // begins the keys of notes
+const std::string note = "note: ";  // the prefix of keys of notes
 
 template<class T>
 T number(const NamedTensors &file, const std::string &path, const std::string &key) {

@@ -1,4 +1,4 @@
-// batch: n rows become one.
+// The steps of batch() and padded_batch().
 #include <algorithm>
 #include <cstring>
 

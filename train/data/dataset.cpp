@@ -13,7 +13,7 @@ namespace halyard::dataset {
 namespace {
 
 void check_count(const char *op, const char *what, int64_t v, int64_t least) {
-    // Shuffles index their buffer with 32 bits.
+    // A shuffle indexes its buffer with 32 bits.
     if (v < least || v > INT32_MAX) {
         throw AttrError(op, std::string(what) + " is " + std::to_string(v) + ", expected " +
                                 std::to_string(least) + " to " + std::to_string(INT32_MAX));
@@ -27,8 +27,8 @@ std::vector<NodePtr> nodes_of(const std::vector<Dataset> &datasets) {
     return nodes;
 }
 
-// The numbers of rows that split() was told, or that its shares make: rounded, the first part that
-// can takes what is over or missing.
+// Returns the numbers of rows of split()'s parts. Fractions are rounded; the first part that can
+// gets the difference.
 std::vector<int64_t> rows_of_parts(const std::vector<double> &sizes, int64_t rows) {
     const double sum = std::accumulate(sizes.begin(), sizes.end(), 0.0);
     const bool shares = std::fabs(sum - 1) < 1e-9;
@@ -150,7 +150,8 @@ Dataset Dataset::concat(const std::vector<Dataset> &datasets) {
 
 std::vector<Dataset> Dataset::split(const std::vector<double> &sizes, bool randomize) const {
     const int64_t rows = get_dataset_size();
-    // Where rows have numbers the numbers are split, so that a part makes no row of another one.
+    // If rows can be addressed their numbers are split, so that a part computes no row of another
+    // one.
     const uint64_t seed = get_seed();
     const std::vector<int64_t> counts = rows_of_parts(sizes, rows);
     const std::vector<int64_t> numbers = part_order(rows, randomize,

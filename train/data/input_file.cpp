@@ -6,7 +6,7 @@
 
 namespace halyard {
 
-// Asked before it is opened: a pipe without a writer would keep the program waiting.
+// The type is checked before opening, because opening a pipe without a writer would block.
 InputFile::InputFile(const std::string &path) {
     std::error_code failed;
     const std::filesystem::file_status status = std::filesystem::status(path, failed);

@@ -1,4 +1,4 @@
-// zip, concat, project and rename: rows of several datasets, and columns of rows.
+// The steps of zip(), concat(), project() and rename().
 #include <algorithm>
 
 #include "registry/base/error.h"

@@ -1,4 +1,4 @@
-// map and filter: functions of rows, on the pool.
+// The steps of map() and filter(), which call functions of rows on the pool.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -18,8 +18,8 @@ Tensor &Transform::only(Tensors &columns) {
 
 namespace {
 
-// Rows that a map takes at once: enough to feed the pool, few enough to start early, and to hold
-// few large images.
+// The number of rows that a map takes at once: enough to feed the pool, but few enough to start
+// early and to hold few large images.
 constexpr size_t fewest_rows = 16, most_rows = 256;
 constexpr size_t bytes_at_once = 16 << 20;
 
@@ -104,8 +104,8 @@ struct MapNode : Node {
             }
             return false;
         }
-        // Rows are numbered as they come in, so those that aren't made keep the draws of the others
-        // as they are.
+        // Rows are numbered on input, so that skipped rows don't change the random numbers of
+        // others.
         int64_t skip(int64_t n) override {
             if (node.options.on_error == OnError::SKIP) return Source::skip(n);
             int64_t skipped = 0;
@@ -126,7 +126,7 @@ struct MapNode : Node {
                                         : n;
             std::atomic<int64_t> taken{0};
             parallel_for(0, workers, [&](int64_t) {
-                // One row each where all threads may work: the pool balances them better.
+                // If all threads may work each task is one row, which the pool balances better.
                 for (int64_t i; (i = taken++) < n;) {
                     make(rows[size_t(i)], number + uint64_t(i));
                     if (workers == n) break;
@@ -161,7 +161,7 @@ struct MapNode : Node {
         const MapNode &node;
         std::unique_ptr<Source> source;
         Random random;
-        uint64_t number = 0;  // of the next row that comes in
+        uint64_t number = 0;  // the number of the next input row
         std::vector<Made> rows;
         size_t at = 0;
         size_t at_once = fewest_rows;

@@ -22,7 +22,8 @@ size_t find_column(const std::string &op, const Columns &columns, const std::str
 
 Opening Opening::branch(uint64_t depth, size_t input) const {
     Opening other = *this;
-    // The first input keeps the numbers that it would have alone. No stream's offset is all ones.
+    // The first input has the random numbers of a single input. No stream has an offset of all
+    // ones.
     if (input) {
         const Words words = Random(seed, ~0ull).block(depth << 16 | input);
         other.seed = uint64_t(words[1]) << 32 | words[0];

@@ -1,4 +1,4 @@
-// shuffle, repeat, take, skip: which rows come, and when.
+// The steps of shuffle(), repeat(), take() and skip().
 #include <algorithm>
 #include <numeric>
 
@@ -15,8 +15,7 @@ struct ShuffleNode : Node {
         return std::make_unique<Pass>(*this, inputs[0]->open(o), o.stream(depth));
     }
 
-    // MindSpore's order of work: the last row moves into the gap, the next one takes the last
-    // place.
+    // MindSpore's order: the last row moves into the gap, and the next row takes the last position.
     template<class T> static T leave(std::vector<T> &buffer, size_t slot) {
         T left = std::move(buffer[slot]);
         if (slot + 1 != buffer.size()) buffer[slot] = std::move(buffer.back());
@@ -36,8 +35,7 @@ struct ShuffleNode : Node {
             row = leave(buffer, random.below(drawn++, uint32_t(buffer.size())));
             return true;
         }
-        // Shuffles numbers in place of rows, and then makes only those rows that are still in the
-        // buffer.
+        // Shuffles row numbers and then computes only the rows that are still in the buffer.
         int64_t skip(int64_t n) override {
             if (drawn || !buffer.empty() || !node.inputs[0]->exact) return Source::skip(n);
             const int64_t all = node.inputs[0]->size();
@@ -110,7 +108,7 @@ struct RepeatNode : Node {
                 if (!begin()) return skipped;
             }
         }
-        // The next pass. None begins behind one without a row: it could go on like that for ever.
+        // Opens the next pass. After an empty pass none follows, because that might never end.
         bool begin() {
             if (done == node.count || (source && !some)) return false;
             source = node.inputs[0]->open(opening);
@@ -120,9 +118,9 @@ struct RepeatNode : Node {
             return true;
         }
         const RepeatNode &node;
-        Opening opening;  // of the next pass
+        Opening opening;  // the opening of the next pass
         int64_t done = 0;
-        bool some = false;  // rows of the present pass
+        bool some = false;  // true if the current pass had a row
         std::unique_ptr<Source> source;
     };
     int64_t count;

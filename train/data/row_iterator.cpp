@@ -56,7 +56,8 @@ public:
     }
 
 private:
-    class Stopwatch {  // adds the seconds of its life
+    // Adds the duration of its scope to a sum.
+    class Stopwatch {
     public:
         explicit Stopwatch(double &total) : total_(total) {}
         ~Stopwatch() {
@@ -87,7 +88,8 @@ private:
         filled_.notify_all();
     }
 
-    bool put(Row row, const std::stop_token &stop) {  // false: nobody wants it any more
+    // Returns false if the consumer has gone.
+    bool put(Row row, const std::stop_token &stop) {
         std::unique_lock lock(mutex_);
         const auto space = [&] { return queue_.size() < stats_.capacity; };
         if (!space()) {
@@ -108,7 +110,7 @@ private:
     QueueStats stats_;
     std::exception_ptr failure_;
     bool finished_ = false;
-    std::jthread thread_;  // last: it uses all of the above
+    std::jthread thread_;  // the last member, because it uses all others
 };
 
 RowIterator::RowIterator(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead,

@@ -127,8 +127,8 @@ int64_t WeightedRandomSampler::size(int64_t) const {
     return samples_ ? samples_ : int64_t(weights_.size());
 }
 
-// A draw is a place on the sum of all weights; a binary tree of sums finds it, and forgets a row,
-// in log n.
+// Draws by position in the sum of all weights. A binary tree of sums finds a row and removes it in
+// log n steps.
 std::vector<int64_t> WeightedRandomSampler::order(int64_t rows, const Random &random) const {
     if (int64_t(weights_.size()) != rows) {
         throw AttrError("WeightedRandomSampler", "there are " + std::to_string(weights_.size()) +
@@ -149,7 +149,7 @@ std::vector<int64_t> WeightedRandomSampler::order(int64_t rows, const Random &ra
         size_t at = 1;
         while (at < leaves) {
             at *= 2;
-            // Rounding may point behind the last weight: an empty half is never taken.
+            // Rounding may lead beyond the last weight, so an empty half is never taken.
             if (sum[at + 1] > 0 && (place >= sum[at] || sum[at] == 0)) place -= sum[at++];
         }
         all.push_back(int64_t(at - leaves));

@@ -12,7 +12,7 @@
 namespace halyard::dataset {
 namespace {
 
-// Blocks of rows, one after another; row r of a block is the slice [r] of its tensors.
+// A source of blocks of rows. Row r of a block is the slice [r] of its tensors.
 struct MemoryNode : IndexedNode {
     using Block = std::vector<Tensor>;
     MemoryNode(std::vector<Block> b, std::vector<std::string> names, AnySampler order)
@@ -64,8 +64,8 @@ std::shared_ptr<const Node> read_mnist(const std::string &dir, const SourceOptio
         std::move(blocks), std::vector<std::string>{"image", "label"}, sampler_of(op, o));
 }
 
-// A file of records: `labels` bytes, the last of which is the class, then 3 x 32 x 32 bytes, red,
-// green, blue.
+// Reads a CIFAR file. A record has `labels` bytes, the last of which is the class, then 3 x 32 x 32
+// bytes: red, green, blue.
 MemoryNode::Block read_cifar(const std::string &path, int64_t labels) {
     constexpr int64_t side = 32;
     constexpr int64_t pixels = 3 * side * side;

@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-// tables[k][b]: what byte b does to the checksum k bytes later.
+// tables[k][b] is the contribution of byte b to the checksum k bytes later.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -28,7 +28,7 @@ constexpr Tables tables = make_tables();
 
 }  // namespace
 
-// Eight bytes at a time (Kounavis and Berry, "Novel table lookup-based algorithms for
+// Processes eight bytes at a time (Kounavis and Berry, "Novel table lookup-based algorithms for
 // high-performance CRC generation", 2008).
 uint32_t crc32c(std::string_view text) {
     const auto *p = reinterpret_cast<const unsigned char *>(text.data());
@@ -36,7 +36,7 @@ uint32_t crc32c(std::string_view text) {
     uint32_t c = ~0u;
     for (; bytes >= 8; bytes -= 8, p += 8) {
         uint32_t low;
-        std::memcpy(&low, p, 4);  // little endian, as all that we run on
+        std::memcpy(&low, p, 4);  // assumes a little-endian processor
         low ^= c;
         c = tables[7][low & 255] ^ tables[6][low >> 8 & 255] ^ tables[5][low >> 16 & 255] ^
             tables[4][low >> 24] ^ tables[3][p[4]] ^ tables[2][p[5]] ^ tables[1][p[6]] ^

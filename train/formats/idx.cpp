@@ -38,8 +38,8 @@ Tensor read_idx(const std::string &path, int rank) {
 
     const uint64_t header = 4 + 4 * uint64_t(rank);
     constexpr uint64_t limit = (1ull << 31) - 1;
-    // of the extents that are not 0; stops growing past the limit, where a 32-bit extent can't
-    // overflow it
+    // The product of the extents that are not 0. It stops growing beyond the limit, where a 32-bit
+    // extent can't overflow it.
     uint64_t product = 1;
     Shape shape;
     for (int d = 0; d < rank; d++) {

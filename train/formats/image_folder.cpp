@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t at_once = 32;  // images read and decoded together
+constexpr size_t at_once = 32;  // the number of images read and decoded at once
 
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(),
@@ -35,7 +35,7 @@ std::vector<std::string> checked_extensions(const std::vector<std::string> &exte
     return all;
 }
 
-// ".jpg, .jpeg or .png"
+// Returns ".jpg, .jpeg or .png".
 std::string in_words(const std::vector<std::string> &extensions) {
     std::string text = extensions[0];
     for (size_t i = 1; i < extensions.size(); i++)
@@ -43,7 +43,8 @@ std::string in_words(const std::vector<std::string> &extensions) {
     return text;
 }
 
-// What the entry is, behind links. Throws IoError where nobody can know, as of a link to itself.
+// Returns the type of an entry, following links. Throws IoError if it has none, as for a link to
+// itself.
 fs::file_type type_of(const fs::directory_entry &entry) {
     std::error_code failed;
     const fs::file_type type = entry.status(failed).type();

@@ -26,7 +26,7 @@ public:
     }
 
 private:
-    // Of the first file that still has something; 0: of none.
+    // Skips rows of the first file that has some. Returns 0 if none has.
     template<class F> int64_t step(const F &f) {
         for (;;) {
             try {

@@ -11,20 +11,21 @@
 namespace halyard::dataset {
 namespace {
 
-// The records of a file, one by one.
+// Reads the records of a file in order.
 class RecordReader {
 public:
     RecordReader(const std::string &path, int64_t max_bytes)
         : path_(path), max_bytes_(uint64_t(max_bytes)), file_(path) {}
 
-    // False at the end. Without `data` the record is passed over, and only its length is checked.
+    // Reads the next record. Returns false at the end. Without `data` it checks only the length.
     bool next(std::string *data) {
         if (offset_ == file_.length) return false;
         at_ = offset_;
         number_++;
-        constexpr uint64_t frame = 16;  // length, its checksum, the message's checksum
+        constexpr uint64_t frame =
+            16;  // the bytes of length, its checksum and the message's checksum
         unsigned char head[12];
-        // nothing follows what can't be read
+        // The rest of the file can't be found after a wrong length.
         const uint64_t left = file_.length - std::exchange(offset_, file_.length);
         if (left < frame) fail("has " + std::to_string(left) + " bytes, expected at least 16");
         read(head, sizeof head);
@@ -75,8 +76,8 @@ private:
     std::string path_;
     uint64_t max_bytes_;
     InputFile file_;
-    uint64_t offset_ = 0, at_ = 0;  // of the next record, and of the present one
-    int64_t number_ = -1;           // of the present one, from 0
+    uint64_t offset_ = 0, at_ = 0;  // the positions of the next and of the current record
+    int64_t number_ = -1;           // the number of the current record, from 0
 };
 
 tf::Example example_in(const std::string &where, const std::string &data) {

@@ -15,13 +15,13 @@
 namespace halyard::dataset {
 namespace {
 
-// The regular files of a tar file, in their order.
+// Reads the regular files of a tar file in order.
 class TarReader {
 public:
     TarReader(const std::string &path, int64_t max_bytes)
         : path_(path), length_(InputFile(path).length), max_bytes_(max_bytes),
           archive_(archive_read_new(), archive_read_free) {
-        // By name: support_filter_all would start programs for some filters.
+        // The filters are listed, because support_filter_all would start programs for some.
         archive_read_support_filter_gzip(archive_.get());
         archive_read_support_format_tar(archive_.get());
         check(archive_read_open_filename(archive_.get(), path.c_str(), 1 << 16));
@@ -34,7 +34,8 @@ public:
             if (over_) break;
             check(r);
             const char *name = archive_entry_pathname(entry_);
-            if (!name) name = archive_entry_pathname_utf8(entry_);  // in a locale without UTF-8
+            // In a locale without UTF-8 the first call returns null.
+            if (!name) name = archive_entry_pathname_utf8(entry_);
             name_ = name ? name : "";
             if (archive_entry_filetype(entry_) == AE_IFREG && !archive_entry_hardlink(entry_))
                 return true;
@@ -57,7 +58,7 @@ public:
         }
         if (n > max_bytes_)
             fail("has " + std::to_string(n) + " bytes, the limit is " + std::to_string(max_bytes_));
-        // What a packed shard says isn't believed before the bytes are there.
+        // The size that a compressed shard states is not trusted before the bytes were read.
         std::deque<std::string> blocks;
         int64_t have = 0;
         for (;;) {
@@ -101,7 +102,7 @@ private:
 };
 
 struct Kind {
-    std::string key, extension;  // no key: of no sample
+    std::string key, extension;  // an empty key belongs to no sample
 };
 
 Kind kind_of(const std::string &name) {
@@ -163,7 +164,7 @@ struct WebNode : RecordFilesNode {
             return skipped;
         }
 
-        // Moves to the next file that has a kind.
+        // Advances to the next file that has a kind.
         Kind advance() {
             Kind kind;
             while (kind.key.empty() && tar.next())
@@ -207,9 +208,9 @@ struct WebNode : RecordFilesNode {
         }
         const WebNode &node;
         TarReader tar;
-        Kind pending;  // of the file that the reader stands at
+        Kind pending;  // the kind of the reader's current file
     };
-    std::map<std::string, size_t> column_of;  // by kind
+    std::map<std::string, size_t> column_of;  // the column of each kind
 };
 
 }  // namespace

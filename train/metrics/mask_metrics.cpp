@@ -24,7 +24,7 @@ double dot(const std::vector<double> &a, const std::vector<double> &b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// Every name of a number made of a confusion matrix, and the short one of each.
+// Maps every name of a number derived from a confusion matrix to its short name.
 const std::map<std::string, std::string> &short_names() {
     static const std::map<std::string, std::string> names = {
         {"sensitivity", "tpr"},
@@ -60,7 +60,7 @@ const std::map<std::string, std::string> &short_names() {
     return names;
 }
 
-// "Hit Rate" is "hit_rate"; throws AttrError for a name that nothing has.
+// Normalises a name: "Hit Rate" becomes "hit_rate". Throws AttrError for an unknown name.
 std::string short_name(const std::string &asked) {
     std::string name;
     for (const char c : asked)
@@ -76,8 +76,8 @@ std::string short_name(const std::string &asked) {
                     "metric_name is " + asked + ", expected one of " + expected);
 }
 
-// The points of a mask of that rank, padded to three axes, with a neighbour outside of it; beyond
-// its borders there is nothing of it.
+// Returns the edge points of a mask padded to three axes. Positions beyond its borders count as
+// outside.
 EdgePoints edge_of(const std::vector<bool> &mask, const std::array<int64_t, 3> &extent, int rank) {
     const auto inside = [&](int64_t a, int64_t b, int64_t c) {
         if (a < 0 || b < 0 || c < 0 || a >= extent[0] || b >= extent[1] || c >= extent[2])

@@ -25,7 +25,7 @@ size_t largest(const std::vector<double> &v, size_t from, size_t n) {
            from;
 }
 
-// Class numbers, within [0, C).
+// Returns the class numbers. Throws ShapeError unless they are within [0, C).
 std::vector<size_t> labels_of(const char *metric, const Tensor &outputs, const Tensor &label) {
     const auto classes = size_t(classes_of(metric, outputs, label));
     const auto samples = size_t(outputs.shape()[0]);

@@ -13,7 +13,7 @@ namespace {
 using Sentence = BleuScore::Sentence;
 using Counts = std::map<Sentence, int>;
 
-// How often each run of at most `longest` words stands in a sentence.
+// Counts the runs of at most `longest` words in a sentence.
 Counts count_ngrams(const Sentence &words, int longest) {
     Counts counts;
     for (size_t from = 0; from < words.size(); from++) {
@@ -25,7 +25,7 @@ Counts count_ngrams(const Sentence &words, int longest) {
     return counts;
 }
 
-// The length of the reference that is nearest to `words` words, the first of equally near ones.
+// Returns the length of the reference that is nearest to `words`, the first of equally near ones.
 size_t nearest_length(size_t words, const std::vector<Sentence> &references) {
     const auto distance = [&](const Sentence &s) {
         return s.size() > words ? s.size() - words : words - s.size();
@@ -106,7 +106,7 @@ void BleuScore::update(const std::vector<Sentence> &candidates,
     for (size_t i = 0; i < candidates.size(); i++) {
         candidate_words_ += double(candidates[i].size());
         reference_words_ += double(nearest_length(candidates[i].size(), references[i]));
-        Counts most;  // of each n-gram, in any one reference
+        Counts most;  // the largest count of each n-gram in one reference
         for (const Sentence &reference : references[i]) {
             for (const auto &[ngram, count] : count_ngrams(reference, n_gram_))
                 most[ngram] = std::max(most[ngram], count);

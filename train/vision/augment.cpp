@@ -26,7 +26,7 @@ Tensor cut(const Tensor &image, int64_t top, int64_t left, int64_t height, int64
     return image.slice(0, top, top + height).slice(1, left, left + width).contiguous();
 }
 
-// Where the pixel at i of an axis comes from; -1: from nowhere.
+// Returns the source of pixel i of an axis, or -1 for a constant pixel.
 int64_t mirrored(int64_t i, int64_t n, Border mode) {
     if (i >= 0 && i < n) return i;
     switch (mode) {
@@ -63,7 +63,7 @@ Tensor HorizontalFlip::operator()(const Tensor &image) const {
     const size_t row = size_t(in.size(1)) * pixel;
     const char *p = static_cast<const char *>(in.raw());
     char *q = static_cast<char *>(out.raw());
-    // a constant for the usual pixels: the copy is then two instructions
+    // With a constant size for the usual pixels the copy compiles to two instructions.
     const auto flip = [&](auto bytes) {
         for (int64_t y = 0; y < in.size(0); y++, p += row) {
             for (const char *from = p + row; from != p; q += bytes) {
@@ -198,7 +198,7 @@ RandomBox::RandomBox(const char *op, Range scale, Range ratio) : scale_(scale), 
     check_range(op, "ratio", ratio, 1e-6);
 }
 
-// MindSpore's way, which is torchvision's.
+// The algorithm of MindSpore and torchvision.
 Box RandomBox::operator()(int64_t h, int64_t w, Draw &draw) const {
     constexpr int attempts = 10;
     for (int i = 0; i < attempts; i++) {

@@ -13,7 +13,7 @@ uint8_t rounded(float v) {
     return uint8_t(std::clamp(std::lrintf(v), 0l, 255l));
 }
 
-// 15-bit weights of BT.601.
+// The grey value with the 15-bit weights of BT.601.
 uint8_t grey(const uint8_t *p) {
     return uint8_t((9798 * p[0] + 19235 * p[1] + 3735 * p[2] + (1 << 14)) >> 15);
 }
@@ -24,7 +24,7 @@ double checked(const char *op, double factor) {
     return factor;
 }
 
-// 8-bit RGB to hue, saturation and value of 256 steps each.
+// Converts 8-bit RGB to hue, saturation and value with 256 steps each.
 std::array<int, 3> hsv(int r, int g, int b) {
     constexpr int shift = 12;
     constexpr int half = 1 << (shift - 1);
@@ -39,7 +39,7 @@ std::array<int, 3> hsv(int r, int g, int b) {
     return {h < 0 ? h + 256 : h, s, v};
 }
 
-// The way back takes the hue as 255 steps, as OpenCV does.
+// Converts back. As in OpenCV the hue has 255 steps here.
 void rgb(int hue, int saturation, int value, uint8_t *out) {
     const float s = float(saturation) * (1 / 255.f);
     const float v = float(value) * (1 / 255.f);

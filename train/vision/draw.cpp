@@ -16,7 +16,7 @@ double Draw::uniform() {
     return halyard::uniform(word());
 }
 
-// Lemire's method, as in Random::below.
+// Uses Lemire's method, as Random::below() does.
 int64_t Draw::below(int64_t n) {
     const auto bound = uint32_t(n);
     for (;;) {
@@ -47,7 +47,7 @@ double Draw::gamma(double shape) {
     }
 }
 
-// Shapes near 0 can make both variates underflow: then all of the weight lies on one side.
+// For parameters near 0 both variates may underflow. Then the result is 0 or 1.
 double Draw::beta(double a, double b) {
     const double x = gamma(a);
     const double y = gamma(b);

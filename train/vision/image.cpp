@@ -15,7 +15,7 @@
 namespace halyard::dataset {
 namespace {
 
-constexpr int64_t most_pixels = int64_t{1} << 29;  // four bytes for each are less than 2^31
+constexpr int64_t pixel_limit = int64_t{1} << 29;  // four bytes for each fit into 2^31
 
 using Handle = std::unique_ptr<void, int (*)(tjhandle)>;
 
@@ -26,10 +26,11 @@ void check_pixels(const std::string &name, int64_t height, int64_t width, int64_
         throw IoError(name, "has " + size + ", the limit is " + std::to_string(most));
 }
 
-// The header of a PNG, which is its first chunk: libpng passes over what stands before it, and its
-// bytes would be taken for the header's.
+// Returns the header of a PNG, which must be its first chunk. libpng skips other chunks before it,
+// whose bytes would then be read as the header.
 const uint8_t *png_header(const Tensor &bytes, const std::string &name) {
-    constexpr int64_t signature = 8, header = 25;  // length, name, 13 bytes, checksum
+    constexpr int64_t signature = 8;
+    constexpr int64_t header = 25;  // length, name, 13 bytes, checksum
     const uint8_t *data = bytes.data<uint8_t>();
     if (bytes.elements() < signature + header ||
         std::memcmp(data + signature, "\0\0\0\x0dIHDR", 8) != 0)
@@ -47,8 +48,9 @@ Tensor decode_png(const Tensor &bytes, const std::string &name, int64_t max_pixe
     const int64_t height = png.height;
     const int64_t width = png.width;
     check_pixels(name, height, width, max_pixels);
-    // Deflate packs 1032 bytes into one at most: a header that says more makes nobody allocate. It
-    // holds width, height, bits per sample, colour type, and was checked by libpng.
+    // Deflate compresses at most 1032 bytes into one, so a header that claims more is refused
+    // before allocating. It holds width, height, bits per sample and colour type, which libpng has
+    // checked.
     constexpr std::array<int, 7> samples = {1, 0, 3, 1, 2, 0, 4};
     const int64_t bits = width * header[8] * samples.at(header[9]);
     if ((bits + 7) / 8 * height > bytes.elements() * 1032) {
@@ -56,8 +58,8 @@ Tensor decode_png(const Tensor &bytes, const std::string &name, int64_t max_pixe
                                 std::to_string(width) + " pixels in " +
                                 std::to_string(bytes.elements()) + " bytes");
     }
-    // An image with transparency is read with it: libpng would mix it with a background. It is
-    // dropped in place, so that nothing is held twice.
+    // Transparency is decoded and then dropped in place. Otherwise libpng would blend it with a
+    // background.
     const bool transparent = png.format & PNG_FORMAT_FLAG_ALPHA;
     png.format = transparent ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
     const Tensor read = Tensor::empty({height * width * (transparent ? 4 : 3)}, DType::u8);
@@ -81,9 +83,9 @@ void check_image(const std::string &path, const Tensor &image) {
 
 Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose,
                    int64_t max_pixels) {
-    if (max_pixels < 1 || max_pixels > most_pixels) {
+    if (max_pixels < 1 || max_pixels > pixel_limit) {
         throw AttrError(name, "max_pixels is " + std::to_string(max_pixels) + ", expected 1 to " +
-                                  std::to_string(most_pixels));
+                                  std::to_string(pixel_limit));
     }
     if (bytes.dtype() != DType::u8 || bytes.rank() != 1) {
         throw ShapeError(name, "an image file is u8[n], got " +

@@ -12,13 +12,14 @@
 namespace halyard::dataset {
 namespace {
 
-// libjpeg reports by a jump: each group of its calls stands in guard(), whose body owns nothing.
+// libjpeg reports errors by longjmp(). Each group of its calls is in a guard(), whose body owns no
+// object.
 class Reader {
 public:
     Reader(const std::string &name, int64_t max_pixels) : name_(name), max_pixels_(max_pixels) {
         state_.err = jpeg_std_error(&errors_.base);
         errors_.base.error_exit = fail;
-        // Warnings are errors: a truncated file is filled up with grey otherwise.
+        // Warnings become errors, because libjpeg fills truncated files with grey.
         errors_.base.emit_message = [](j_common_ptr state, int level) {
             if (level < 0) fail(state);
         };
@@ -49,8 +50,8 @@ public:
         const bool whole = box.height == height() && box.width == width();
         const bool cmyk = state_.num_components == 4;
         state_.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
-        // The upsampling of colours looks at the next pixels: the part is read with a margin of a
-        // whole unit, and then cut.
+        // Upsampling of colours reads adjacent pixels, so the part is decoded with a margin of one
+        // unit and then cut.
         const int64_t unit_w = state_.max_h_samp_factor * DCTSIZE;
         const int64_t unit_h = state_.max_v_samp_factor * DCTSIZE;
         const int64_t above = std::max<int64_t>(box.top - unit_h, 0);
@@ -88,9 +89,9 @@ public:
 
 private:
     struct Errors {
-        jpeg_error_mgr base;  // first: libjpeg hands out its address
+        jpeg_error_mgr base;  // the first member, whose address libjpeg passes to callbacks
         std::jmp_buf jump;
-        const char *reason = nullptr;  // ours, where libjpeg has none
+        const char *reason = nullptr;  // the message if libjpeg has none
     };
 
     [[noreturn]] static void fail(j_common_ptr state) {
@@ -105,9 +106,9 @@ private:
                       std::string("damaged JPEG: ") + (errors_.reason ? errors_.reason : text));
     }
 
-    // A Huffman code has at least one bit, and each block of 8 x 8 pixels one code: a header that
-    // lies makes nobody allocate. Arithmetic codes may be shorter, of hardly more than one value;
-    // they get no more.
+    // Each block of 8 x 8 pixels has a Huffman code of at least one bit, so a header that claims
+    // more pixels is refused before allocating. Arithmetic codes may be shorter, but only of nearly
+    // constant images; they get the same limit.
     void check_size(int64_t bytes) {
         const int64_t pixels = height() * width();
         const std::string size = std::to_string(height()) + " x " + std::to_string(width()) +
@@ -127,7 +128,8 @@ private:
         }
     }
 
-    // Of an image in several scans, as a progressive one, all coefficients are kept, 16 bits each.
+    // An image in several scans, such as a progressive one, needs memory for all coefficients of 16
+    // bits.
     int64_t coefficient_bytes() {
         if (!jpeg_has_multiple_scans(&state_)) return 0;
         int64_t blocks = 0;
@@ -138,7 +140,7 @@ private:
         return blocks * DCTSIZE2 * int64_t(sizeof(JCOEF));
     }
 
-    // Adobe's programs write inverted CMYK.
+    // Files of Adobe's programs contain inverted CMYK.
     void mix(const uint8_t *p, int64_t n, uint8_t *out) const {
         const int invert = state_.saw_Adobe_marker ? 0 : 255;
         for (; n > 0; n--, p += 4) {
@@ -147,7 +149,8 @@ private:
         }
     }
 
-    // each one passes over the whole image; a few dozen bytes can ask for one, encoders for ten
+    // Each scan is a pass over the whole image, and a few dozen bytes request one. Encoders write
+    // about ten.
     static constexpr int most_scans = 100;
 
     std::string name_;

@@ -16,10 +16,10 @@ void check_alpha(const char *op, double alpha) {
         throw AttrError(op, "alpha is " + std::to_string(alpha) + ", expected more than 0");
 }
 
-// Images, and labels as f32 of their own.
+// The batch: images, and labels as a new f32 tensor.
 struct Batch {
     Tensor images, labels;
-    std::vector<int64_t> others;  // whom each row is mixed with
+    std::vector<int64_t> others;  // the row that each row is mixed with
 };
 
 Batch batch_of(const char *op, const Tensors &columns, Draw &draw) {
@@ -49,7 +49,7 @@ Batch batch_of(const char *op, const Tensors &columns, Draw &draw) {
     return b;
 }
 
-// Of `from`, which stays as it was.
+// Returns a copy of `from`.
 void mix_labels(const Tensor &from, const Tensor &to, int64_t row, int64_t other, float own) {
     const int64_t n = from.elements() / from.size(0);
     const float *a = from.data<float>() + row * n;
@@ -109,7 +109,7 @@ Tensors CutMixBatch::operator()(const Tensors &columns, Draw &draw) const {
     const Tensor labels = b.labels.copy();
     const int64_t h = images.size(channels_last ? 1 : 2);
     const int64_t w = images.size(channels_last ? 2 : 3);
-    // Per row of pixels: planes of one channel, or one of all.
+    // Rows of pixels are copied per channel (NCHW) or for all channels at once (NHWC).
     const int64_t planes = channels_last ? 1 : images.size(1);
     const int64_t pixel = (channels_last ? images.size(3) : 1) * int64_t(bytes_of(images.dtype()));
     for (int64_t i = 0; i < images.size(0) && h > 0 && w > 0; i++) {

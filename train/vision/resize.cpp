@@ -15,14 +15,15 @@
 namespace halyard::dataset {
 namespace {
 
-// Which two source pixels make destination pixel i, and their weights in 1/2048.
+// The two source pixels of a destination pixel, and their weights in 1/2048.
 struct Tap {
     int64_t a, b;
     int32_t wa, wb;
 };
 
-// At the first and last pixels of a row the nearest one counts whole; of a column it is both, and
-// the two products are rounded separately: so OpenCV does, which MindSpore calls.
+// With whole_at_edges, as for rows, the first and last destination pixels take one source pixel
+// with the whole weight. Without, as for columns, both taps are the edge pixel and their products
+// are rounded separately. This is OpenCV's arithmetic, which MindSpore calls.
 std::vector<Tap> taps(int64_t from, int64_t to, bool whole_at_edges) {
     std::vector<Tap> out(static_cast<size_t>(to));
     const double scale = double(from) / double(to);
@@ -37,14 +38,15 @@ std::vector<Tap> taps(int64_t from, int64_t to, bool whole_at_edges) {
     return out;
 }
 
-constexpr int64_t beyond = 8;  // elements that may be written behind a row's last
+constexpr int64_t beyond = 8;  // the number of elements that may be written after a row's end
 
-// A row of the source at its new width, in 1/128 of a grey level.
+// Resizes a row of the source to the new width, in 1/128 of a grey level.
 void resize_row(const uint8_t *p, int64_t c, const std::vector<Tap> &across, int64_t width,
                 int16_t *to) {
     size_t i = 0;
 #ifdef __SSE2__
-    // Four bytes are read at each tap, which three channels have behind every pixel but the last.
+    // Four bytes are read at each tap. With three channels every pixel but the last has a fourth
+    // byte.
     if (c == 3) {
         const auto load = [&](int64_t pixel) {
             int32_t bytes;
@@ -68,7 +70,7 @@ void resize_row(const uint8_t *p, int64_t c, const std::vector<Tap> &across, int
     }
 }
 
-// With the truncations of a 16-bit multiplication unit.
+// Interpolates two rows with the truncations of a 16-bit multiplication unit.
 void mix_rows(const int16_t *a, const int16_t *b, const Tap &t, int64_t n, uint8_t *q) {
     int64_t i = 0;
 #ifdef __SSE2__
@@ -90,8 +92,8 @@ void mix_rows(const int16_t *a, const int16_t *b, const Tap &t, int64_t n, uint8
 
 }  // namespace
 
-// Columns first, at 11 fractional bits of the weights; then rows. Only those rows are made that a
-// row of the result needs.
+// Resizes each source row with weights of 11 fractional bits, then interpolates between rows. Only
+// rows that a row of the result needs are computed.
 Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
     if (in.dtype() != DType::u8) {
         throw DTypeError("Resize",
@@ -104,10 +106,10 @@ Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
     const std::vector<Tap> across = taps(w, width, true);
     const std::vector<Tap> down = taps(h, height, false);
     std::vector<int16_t> rows(static_cast<size_t>(2 * (n + beyond)));
-    int64_t held[2] = {-1, -1};  // rows of the source, by their number's last bit
+    int64_t cached[2] = {-1, -1};  // the source rows in memory; the index is the row's last bit
     const auto row = [&](int64_t y) {
         int16_t *to = rows.data() + y % 2 * (n + beyond);
-        if (std::exchange(held[y % 2], y) != y)
+        if (std::exchange(cached[y % 2], y) != y)
             resize_row(image.data<uint8_t>() + y * w * c, c, across, w, to);
         return to;
     };

@@ -1,4 +1,4 @@
-// Rotate, to the bit as OpenCV's warpAffine: MindSpore calls that.
+// Rotate has the bits of OpenCV's warpAffine, which MindSpore calls.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -9,11 +9,12 @@
 namespace halyard::dataset::vision {
 namespace {
 
-constexpr int place_bits = 10, tap_bits = 5;  // of a pixel: in a place, and of those in a weight
+constexpr int place_bits = 10;  // the fractional bits of a coordinate
+constexpr int tap_bits = 5;     // those of them that select the weights
 constexpr int taps = 1 << tap_bits;
 
-// Of a pixel of the result to its place in the image: x' = m[0] x + m[1] y + m[2], y' = m[3] x +
-// m[4] y + m[5].
+// Maps a pixel of the result to its coordinates in the image: x' = m[0] x + m[1] y + m[2] and
+// y' = m[3] x + m[4] y + m[5].
 struct Inverse {
     double m[6];
 };

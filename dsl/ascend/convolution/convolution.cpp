@@ -16,10 +16,10 @@ using dv::Scope;
 
 namespace {
 
-// bytes of filters in l1, of which there are two slots
+// Bytes of a slot for filters in l1, of which there are two.
 constexpr int64_t filters_at_once = 1 << 17;
 
-// in parts of about the same size
+// Returns the size of parts of `n` of about the same size, each of at most `most`.
 int64_t evenly(int64_t n, int64_t most) {
     return ceil_div(n, ceil_div(n, most));
 }
@@ -35,7 +35,7 @@ int64_t Filters::size() const {
     return group * fractals_of(in) * taps * fractals_of(out) * fractal_size;
 }
 
-// A block of 16 filters x 16 channels at a time: [o][c, tap] -> [c, tap][o] -> [tap][c][o] ->
+// Converts blocks of 16 filters x 16 channels: [o][c, tap] -> [c, tap][o] -> [tap][c][o] ->
 // [tap][o][c].
 void filters_to_fractals(Writer &w, const Filters &f) {
     const int64_t o1 = fractals_of(f.o);
@@ -62,7 +62,7 @@ void filters_to_fractals(Writer &w, const Filters &f) {
                      (channels * taps + (fractal_side - 1)) / fractal_side);
     move_blocks(w, {blocks, 1, fractal_side}, {in_rows, taps, 1}, fractal_side, taps);
     transpose_squares(w, columns, blocks, taps);
-    // with the last channel's block came what follows it
+    // The last block of a row has elements beyond its last channel.
     if (f.c % fractal_side) zeros(moved(columns, channels * row), fractal_size);
     const Ref transposed = f.transposed ? by_tap : blocks;
     move_blocks(w, {transposed, 1, fractal_side}, {columns, taps, 1}, fractal_side, taps);
@@ -82,9 +82,9 @@ void filters_to_fractals(Writer &w, const Filters &f) {
 
 namespace {
 
-class Product {
+class Correlate {
 public:
-    Product(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink)
+    Correlate(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink)
         : w_(w), c_(c), t_(t), c1_(fractals_of(c.c)), o1_(fractals_of(c.o)), wide_(evenly(o1_, 8)),
           lines_(c, std::max<int64_t>(
                         fractal_side,
@@ -95,7 +95,7 @@ public:
             1, std::min(half(Scope::l0b, 2) / (pixels_ * fractal_side),
                         half(Scope::l0a, 2) / (wide_ * fractal_size)));
         step_ = std::min(c1_, std::max<int64_t>(1, at_once / c_.taps()));
-        while (image_.at_once() % step_)
+        while (image_.blocks_at_once() % step_)
             step_--;
         deep_ = evenly(step_ * c_.taps(), at_once);
         chunk_ = std::max<int64_t>(1, filters_at_once /
@@ -104,18 +104,19 @@ public:
         chunk_ = std::min(chunk_, ceil_div(c1_, step_) * step_);
     }
 
-    // Parts of the work are tiles of images. While one is multiplied the next one comes to l1.
+    // Emits the program. The work is divided into tiles of images. While one is multiplied, the
+    // next one is loaded to l1.
     void write() {
         const int64_t cores = int64_t(w_.program.chip().at("cores"));
         const int64_t tiles_o = ceil_div(o1_, wide_);
         const int64_t maps = c_.n * c_.group;
-        const bool lines_apart = lines_.tile * lines_.tiles == lines_.count &&
-                                 lines_.results() >= fractal_side;
-        few_ = maps * (lines_apart ? lines_.tiles : 1) < cores && o1_ % wide_ == 0;
+        const bool separate_lines = lines_.tile * lines_.tiles == lines_.count &&
+                                    lines_.results() >= fractal_side;
+        few_ = maps * (separate_lines ? lines_.tiles : 1) < cores && o1_ % wide_ == 0;
         const int64_t parts = maps * (few_ ? tiles_o : 1);
         const int64_t all = parts * lines_.tiles;
-        const int64_t unit = lines_apart ? 1 : lines_.tiles;
-        // What is written at once may be less than a block of GM: one core writes all of it.
+        const int64_t unit = separate_lines ? 1 : lines_.tiles;
+        // Results of one store may be less than a block of GM: then one core stores all of them.
         const int64_t fewest = c_.o % fractal_side ? c_.o % fractal_side : fractal_side;
         const bool together = lines_.results() * (lines_.tiles == 1 ? fewest : 1) < fractal_side;
         const int64_t each = together ? all : ceil_div(all / unit, cores) * unit;
@@ -125,14 +126,14 @@ public:
         declare(each > 1 ? 2 : 1);
         last_ = count - 1;
         if (each == 1) {
-            w_.loop("c", ceil_div(c1_, image_.at_once()),
-                    [&](const Expr &i) { arrive(first, 0, i * image_.at_once()); });
+            w_.loop("c", ceil_div(c1_, image_.blocks_at_once()),
+                    [&](const Expr &i) { load_image(first, 0, i * image_.blocks_at_once()); });
             return multiply(
                 first, 0, [](const Expr &, const Expr &) {}, [] {});
         }
-        // Flags of the two slots for images, which the automatic ones wouldn't set a turn ahead: a
-        // slot is full, or free again. The queues of instructions are short: what comes next is in
-        // between the steps of what is multiplied.
+        // The flags of the two slots for images are set here, because insert_sync() doesn't look a
+        // step ahead: a slot is full, or free. The queues of instructions are short, so the loads
+        // of the next image are issued between the steps of the products.
         const dv::Pipe in = dv::Pipe::mte3;
         const dv::Pipe out = dv::Pipe::mte1;
         w_.emit(dv::SetFlag{in, out, 1});
@@ -142,11 +143,11 @@ public:
             w_.emit(dv::WaitFlag{out, in, i % 2});
             const auto next = [&](const Expr &c, const Expr &c1) {
                 w_.branch(i < count, w_.nested([&] {
-                    if (image_.at_once() > 1) {
-                        return w_.branch(c % image_.at_once() == 0,
-                                         w_.nested([&] { arrive(first + i, i, c); }), {});
+                    if (image_.blocks_at_once() > 1) {
+                        return w_.branch(c % image_.blocks_at_once() == 0,
+                                         w_.nested([&] { load_image(first + i, i, c); }), {});
                     }
-                    w_.loop("c", 0, c1, [&](const Expr &k) { arrive(first + i, i, c + k); });
+                    w_.loop("c", 0, c1, [&](const Expr &k) { load_image(first + i, i, c + k); });
                 }),
                           {});
             };
@@ -161,16 +162,16 @@ private:
     Writer &w_;
     const Correlation &c_;
     const CorrelationTensors &t_;
-    const int64_t c1_, o1_, wide_;  // blocks of channels, of filters; of filters at once
+    const int64_t c1_, o1_, wide_;  // blocks of channels, of filters, of filters at once
     const Lines lines_;
     Image image_;
-    const int64_t pixels_;  // results of a tile, whole fractals
+    const int64_t pixels_;  // results of a tile, in whole fractals
     int64_t deep_ = 1;      // columns of fractals of a slice in l0a and l0b
-    int64_t step_ = 1;      // blocks of channels of a slice, or several slices of one
+    int64_t step_ = 1;      // blocks of channels of a step, which has one or several slices
     int64_t chunk_ = 1;     // blocks of channels whose filters are in l1 together
-    bool few_ = false;      // images: cores share the filters, too
+    bool few_ = false;      // there are fewer images than cores, which divide the filters, too
     bool stay_ = false;     // all filters are in l1 all the time
-    Expr last_;             // turn of a block
+    Expr last_;             // the last iteration of a block
     Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
 
     int64_t half(Scope s, int64_t element) const {
@@ -186,7 +187,7 @@ private:
         return {{og / c_.group, og % c_.group, part % lines_.tiles},
                 few_ ? map % tiles_o() : Expr(0)};
     }
-    // All buffers beside the loops: none of them waits for another whose place it has.
+    // Declares all buffers outside of the loops: none of them waits for another one in its memory.
     void declare(int images) {
         const int64_t columns = chunk_ * c_.taps() * wide_ * fractal_size;
         stay_ = c_.group == 1 && wide_ == o1_ && chunk_ >= c1_;
@@ -206,49 +207,49 @@ private:
         r.slot = turn % 2;
         return r;
     }
-    // As many blocks of channels from c on as come together.
-    void arrive(const Expr &part, const Expr &turn, const Expr &c) {
-        const int64_t together = image_.at_once();
+    // Loads the blocks of channels from c on that are loaded together.
+    void load_image(const Expr &part, const Expr &turn, const Expr &c) {
+        const int64_t together = image_.blocks_at_once();
         const int64_t calls = ceil_div(c1_, together);
         const Expr count = c1_ % together ? min(together, c1_ - c) : Expr(together);
-        image_.arrive(moved(slot(image_l1_, turn), c * image_.size()), turn * calls + c / together,
-                      where(part), c, count);
+        image_.load(moved(slot(image_l1_, turn), c * image_.size()), turn * calls + c / together,
+                    where(part), c, count);
     }
 
-    // The products of a part that has come; before the first one there is nothing but next(c, c1),
-    // which brings so many channels of the one after it, and at last arrived().
-    template<class F, class G>
-    void multiply(const Expr &part, const Expr &turn, F next, G arrived) {
+    // Multiplies a loaded part. Before each step it emits next(c, c1), which loads `c1` blocks of
+    // channels of the next part, and at the end loaded().
+    template<class F, class G> void multiply(const Expr &part, const Expr &turn, F next, G loaded) {
         const Where at = where(part);
         const int64_t tiles = few_ ? 1 : tiles_o();
         const auto first = [&](const Expr &o) {
             return min((few_ ? at.o : o) * wide_, o1_ - wide_);
-        };  // the last tile begins before the one before it has ended
+        };  // the last tile may overlap the one before it
         product(at, first(0), turn, turn * tiles, next);
-        arrived();
-        there(turn, [&] {
+        loaded();
+        if_loaded(turn, [&] {
             results(at, first(0), slot(sums_, turn * tiles), tiles == 1 ? turn == last_ : Expr(0));
         });
         if (tiles == 1) return;
         w_.loop("o", 1, tiles, [&](const Expr &o) {
             product(at, first(o), turn, turn * tiles + o, nothing);
-            there(turn, [&] {
+            if_loaded(turn, [&] {
                 results(at, first(o), slot(sums_, turn * tiles + o),
                         turn == last_ && o + 1 == tiles);
             });
         });
     }
     static void nothing(const Expr &, const Expr &) {}
-    // Before the first image nothing is multiplied. Results that the scalar unit puts together keep
-    // later images waiting; so does a barrier then.
-    template<class F> void there(const Expr &turn, F body) {
+    // Emits body(), unless no image has been loaded (turn < 0). Results that the scalar unit
+    // assembles delay later images; a barrier in the other branch does so, too.
+    template<class F> void if_loaded(const Expr &turn, F body) {
         if (turn.constant()) return body();
         dv::Body barrier;
         if (lines_.results() % fractal_side) barrier = w_.nested([&] { w_.emit(dv::Barrier{}); });
         w_.branch(Expr(0) <= turn, w_.nested(body), barrier);
     }
 
-    // `turn` counts tiles of images, `product` those of results.
+    // Multiplies one tile of results. `turn` is the number of the image's tile, `product` that of
+    // the result's.
     template<class F> void product(const Where &at, const Expr &first, const Expr &turn,
                                    const Expr &product, F next) {
         const int64_t chunks = ceil_div(c1_, chunk_);
@@ -263,7 +264,7 @@ private:
             const Ref from = in_gm(t_.fractals,
                                    ((at.g * c1_ + c) * (taps * o1_) + first) * fractal_size);
             if (!stay_) {
-                there(turn, [&] {
+                if_loaded(turn, [&] {
                     if (wide_ == o1_)
                         w_.emit(dv::Dma{b, from, 1, c1 * (taps * wide_ * fractal_side), 0, 0});
                     else {
@@ -276,7 +277,7 @@ private:
                 const Expr k = s * step_;
                 const Expr count = c1_ % step_ ? min(step_, c1 - k) : Expr(step_);
                 next(c + k, count);
-                there(turn, [&] {
+                if_loaded(turn, [&] {
                     slices(at, moved(image, (c + k) * image_.size()), count * taps,
                            moved(b, k * (taps * wide_ * fractal_size)), sums,
                            (c / step_ + s) * slices_of_step);
@@ -285,8 +286,8 @@ private:
         });
     }
 
-    // Filters by pixels: `columns` columns of fractals of img2col from l1 by what l0a and l0b hold.
-    // `earlier` slices have been added up.
+    // Multiplies filters by `columns` columns of fractals of im2col, in slices that fit l0a and
+    // l0b. `earlier` is the number of slices before.
     void slices(const Where &at, const Ref &image, const Expr &columns, const Ref &b,
                 const Ref &sums, const Expr &earlier) {
         const auto known = columns.constant();
@@ -305,7 +306,7 @@ private:
             w_.loop("k", 0, count, [&](const Expr &k) {
                 const Ref to = moved(l0b, k * (pixels_ * fractal_side));
                 const Ref channels = moved(image, (first + k) / taps * image_.size());
-                if (c_.pointwise()) return load(to, channels, pixels_ / fractal_side, 1);
+                if (c_.is_pointwise()) return load(to, channels, pixels_ / fractal_side, 1);
                 dv::Load3d l = image_.rows(to, channels, at.lines);
                 l.k_start = (first + k) % taps * fractal_side;
                 l.k_extent = fractal_side;
@@ -331,23 +332,23 @@ private:
         w_.emit(l);
     }
 
-    // Sums, [pixels / 16][filters][16], as rows of pixels, 16 filters at a time.
+    // Stores the sums, [pixels / 16][filters][16], as rows of pixels, 16 filters at a time.
     void results(const Where &at, const Expr &first, const Ref &sums, const Expr &is_last) {
         const int64_t map = lines_.count * lines_.pixels;
         const int64_t last = c_.o % fractal_side;
         const auto block = [&](const Expr &o, int64_t filters) {
             const int64_t squares = pixels_ / fractal_side;
-            const Ref apart = w_.temporary(DType::f16, pixels_ * fractal_side);
+            const Ref sorted = w_.temporary(DType::f16, pixels_ * fractal_side);
             const Ref rows = slot(results_ub_, o);
             dv::CcToUb c;
-            c.dst = apart;
+            c.dst = sorted;
             c.src = moved(sums, o * fractal_size);
             c.nburst = squares;
             c.burst = 1;
             c.src_gap = wide_ - 1;
             w_.emit(c);
-            move_blocks(w_, {rows, squares, 1}, {apart, 1, fractal_side}, fractal_side, squares);
-            w_.give_back(apart);
+            move_blocks(w_, {rows, squares, 1}, {sorted, 1, fractal_side}, fractal_side, squares);
+            w_.give_back(sorted);
             const Expr to = ((at.n * c_.group + at.g) * c_.o + (first + o) * fractal_side) * map +
                             lines_.first(at.lines) * lines_.pixels;
             write_rows(rows, to, filters, map, is_last && o + 1 == wide_);
@@ -360,8 +361,8 @@ private:
         w_.branch(Expr(1) - ends, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});
     }
 
-    // A row that doesn't end with a block goes on into what this core writes next, but for the last
-    // one of all.
+    // Rows that don't end with a block are written beyond their end, into what this core writes
+    // next; the last row of all isn't.
     void write_rows(const Ref &rows, const Expr &to, int64_t count, int64_t map,
                     const Expr &is_last) {
         const int64_t results = lines_.results();
@@ -383,7 +384,7 @@ private:
 }  // namespace
 
 void correlate(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink) {
-    Product(w, c, t, shrink).write();
+    Correlate(w, c, t, shrink).write();
 }
 
 }  // namespace halyard::ascend

@@ -1,9 +1,9 @@
-// conv2d and its gradients on the cube unit, f16 with sums in f32: programs of their own, beside
-// those that lowering makes of loops.
+// Programs of conv2d and its gradients for the cube unit, f16 with sums in f32. They are emitted
+// directly, not by lowering loops.
 //
-// Feature maps are NCHW in global memory. On the way to l1 they become NC1HWC0 (16 channels of a
-// pixel are a block), of which load3d makes the rows of img2col. Filters are brought into
-// FRACTAL_Z, [c1][u][v][o1][16 o][16 c], by a program before that, through global memory.
+// Feature maps are NCHW in global memory. On the way to l1 they are converted to NC1HWC0 (a block
+// is 16 channels of a pixel), from which load3d makes the rows of im2col. A program before that
+// converts filters to FRACTAL_Z, [c1][u][v][o1][16 o][16 c], in global memory.
 #pragma once
 #include <string>
 
@@ -16,44 +16,47 @@ struct Ascend;
 
 namespace halyard::ascend {
 
-// One correlation: out = image * filters, of each group apart.
+// The problem of a correlation, out = image * filters, separately for each group.
 struct Correlation {
     int64_t n = 1, group = 1;
-    int64_t c = 1, h = 1, w = 1;    // channels of one group; the image
-    int64_t o = 1, oh = 1, ow = 1;  // channels of one group; the result
-    int64_t u = 1, v = 1;           // of a filter
+    int64_t c = 1, h = 1, w = 1;    // the image; channels of one group
+    int64_t o = 1, oh = 1, ow = 1;  // the result; channels of one group
+    int64_t u = 1, v = 1;           // height and width of a filter
     int64_t stride_h = 1, stride_w = 1, dil_h = 1, dil_w = 1;
     int64_t top = 0, bottom = 0, left = 0, right = 0;
     int64_t taps() const { return u * v; }
-    bool pointwise() const {
+    bool is_pointwise() const {
         return taps() == 1 && stride_h * stride_w == 1 && top + bottom + left + right == 0;
     }
 };
 
 enum class Gradient { none, image, filters };
 
-// Gives `op`, which is conv2d or one of its gradients, the programs below in place of loops, each
-// of them proved (prove_convolution.h). Throws DispatchError where there are none: for other types
-// than f16, tensors that aren't dense, and borders wider than a filter.
+// Sets the programs of `op`, which is conv2d or one of its gradients, in place of loops. Each of
+// them is proved (prove_convolution.h). Throws DispatchError if there is no program: for other
+// dtypes than f16, tensors that aren't dense, padding wider than a filter, and parameters beyond
+// those of load3d.
 void convolve(const Ascend &npu, const Op &op, Gradient g);
 
-// Filters as FRACTAL_Z: `from` OIHW with `o` rows of `c` channels. With `transposed` those of the
-// gradient of the image: o and c change places, and taps their order.
+// The conversion of filters from OIHW, with `o` filters of `c` channels, to FRACTAL_Z. With
+// `transposed` they become those of the gradient of the image: o and c are exchanged, and taps are
+// in reverse order.
 struct Filters {
     std::string from, to;
     int64_t group = 1, o = 1, c = 1, taps = 1;
     bool transposed = false;
-    int64_t size() const;  // of `to`, in elements
+    int64_t size() const;  // elements of `to`
 };
 void filters_to_fractals(Writer &w, const Filters &f);
 
-// out = image correlated with `fractals`. `shrink` halves the tiles that often.
+// The tensors of a correlation; `fractals` has the filters.
 struct CorrelationTensors {
     std::string image, fractals, out;
 };
+// Emits a correlation. Tiles are halved `shrink` times.
 void correlate(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink);
 
-// The gradient of the filters: `dout` is the gradient of out, `dfilters` OIHW.
+// Emits the gradient of the filters. `dout` is the gradient of out; `dfilters` is OIHW.
 void correlate_taps(Writer &w, const Correlation &c, const std::string &image,
                     const std::string &dout, const std::string &dfilters, int shrink);
 

@@ -1,5 +1,5 @@
-// The gradient of filters: [o][pixels] of dout times [pixels][taps x 16 channels] of img2col,
-// summed over all tiles of all images.
+// The gradient of filters: the product of dout, [o][pixels], and im2col, [pixels][taps x 16
+// channels], summed over all tiles of all images.
 #include <algorithm>
 
 #include "dsl/ascend/convolution/image.h"
@@ -19,10 +19,10 @@ Ref in_gm(const std::string &tensor, const Expr &at) {
     return {tensor, at, 0, DType::f16};
 }
 
-class Taps {
+class FilterGradient {
 public:
-    Taps(Writer &w, const Correlation &c, const std::string &image, const std::string &dout,
-         const std::string &dfilters, int shrink)
+    FilterGradient(Writer &w, const Correlation &c, const std::string &image,
+                   const std::string &dout, const std::string &dfilters, int shrink)
         : w_(w), c_(c), dout_(dout), dfilters_(dfilters), c1_(fractals_of(c.c)),
           o1_(fractals_of(c.o)), taps_(c.taps()),
           wide_(largest_divisor(
@@ -31,14 +31,14 @@ public:
           image_(w, c_, lines_, image), pitch_(whole_fractals(lines_.results())),
           deep_(std::max<int64_t>(1, fractals_in(Scope::l0a, 2) / 2 / std::max(wide_, taps_))) {}
 
-    // A block has some filters and 16 channels of them.
+    // Emits the program. A block computes some filters and 16 channels of them.
     void write() {
         const int64_t tiles = o1_ / wide_;
         const int64_t blocks = c_.group * tiles * c1_;
         const auto of = [&](const Expr &i) {
             block(i / (tiles * c1_), i / c1_ % tiles * wide_, i % c1_);
         };
-        // What is written at once may be less than a block of GM: one core writes all of it.
+        // Results of one store may be less than a block of GM: then one core stores all of them.
         const auto last = [](int64_t n) {
             return n % fractal_side ? n % fractal_side : fractal_side;
         };
@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    static constexpr int64_t max_results = 512;  // of a tile
+    static constexpr int64_t max_results = 512;  // the results of a tile
     Writer &w_;
     const Correlation &c_;
     const std::string dout_, dfilters_;
@@ -57,7 +57,7 @@ private:
     const int64_t c1_, o1_, taps_, wide_;
     const Lines lines_;
     Image image_;
-    // results of a tile in whole fractals; fractals of them in l0a and l0b
+    // pitch_: results of a tile, in whole fractals. deep_: fractals of them in l0a and l0b.
     const int64_t pitch_, deep_;
 
     int64_t fractals_in(Scope s, int64_t element) const {
@@ -77,8 +77,8 @@ private:
             const Expr n = part / lines_.tiles;
             const Expr lines = part % lines_.tiles;
             const Ref image = w_.double_buffer("image_l1", Scope::l1, DType::f16, image_.size());
-            image_.arrive(image, part, {n, g, lines}, c, 1);
-            const Ref left = gradients(n, g, o, lines);
+            image_.load(image, part, {n, g, lines}, c, 1);
+            const Ref left = load_gradients(n, g, o, lines);
             const int64_t results = lines_.results();
             const int64_t at_once = deep_ * fractal_side;
             w_.loop("slice", (results + at_once - 1) / at_once, [&](const Expr &i) {
@@ -90,7 +90,8 @@ private:
         each_filter(o, [&](const Expr &i, int64_t rows) { results(g, o, c, i, rows, sums); });
     }
 
-    // Blocks of filters from `first` on, by their rows: the last one may have fewer than 16.
+    // Calls f(i, rows) for the blocks of filters from `first` on; the last one may have fewer than
+    // 16 rows.
     template<class F> void each_filter(const Expr &first, F f) {
         const int64_t last = c_.o % fractal_side;
         if (const int64_t whole = wide_ - (last != 0))
@@ -101,13 +102,15 @@ private:
                   w_.nested([&] { f(wide_ - 1, fractal_side); }));
     }
 
-    // dout of a tile as [pixels / 16][filters][16 pixels].
-    Ref gradients(const Expr &n, const Expr &g, const Expr &o, const Expr &lines) {
+    // Loads dout of a tile as [pixels / 16][filters][16 pixels].
+    Ref load_gradients(const Expr &n, const Expr &g, const Expr &o, const Expr &lines) {
         const int64_t map = lines_.count * lines_.pixels;
         const int64_t k1 = pitch_ / fractal_side;
-        const Ref l1 = w_.double_buffer("dout_l1", Scope::l1, DType::f16, wide_ * fractal_side * pitch_);
+        const Ref l1 = w_.double_buffer("dout_l1", Scope::l1, DType::f16,
+                                        wide_ * fractal_side * pitch_);
         w_.loop("o", wide_, [&](const Expr &i) {
-            const Ref ub = w_.double_buffer("dout_ub", Scope::ub, DType::f16, fractal_side * pitch_);
+            const Ref ub = w_.double_buffer("dout_ub", Scope::ub, DType::f16,
+                                            fractal_side * pitch_);
             const Expr rows = c_.o % fractal_side ? min(fractal_side, c_.o - (o + i) * fractal_side)
                                                   : Expr(fractal_side);
             if (c_.o % fractal_side) Vectors(w_, {fractal_side * pitch_}).fill({ub, {1}}, {"", 0});
@@ -116,14 +119,14 @@ private:
             rows_of_channels(w_, {ub, pitch_}, {in_gm(dout_, from), map}, rows, k1);
             w_.loop("k", k1, [&](const Expr &k) {
                 w_.emit(dv::Dma{moved(l1, (k * wide_ + i) * fractal_size),
-                               moved(ub, k * fractal_side), fractal_side, 1, k1 - 1, 0});
+                                moved(ub, k * fractal_side), fractal_side, 1, k1 - 1, 0});
             });
         });
         return l1;
     }
 
-    // load3d has pixels in rows; they are the depth here. So squares go round by way of the Unified
-    // Buffer, and load2d transposes them.
+    // Multiplies a slice of pixels. They are rows of load3d, but the depth of this product, so
+    // load2d transposes the squares, which takes a way through the Unified Buffer.
     void slice(const Ref &image, const Expr &lines, const Ref &left, const Expr &first,
                const Expr &pixels, const Ref &sums, const Expr &earlier) {
         const int64_t most = deep_ * taps_ * fractal_size;
@@ -138,7 +141,8 @@ private:
         rows.k_extent = taps_ * fractal_side;
         w_.emit(rows);
         w_.emit(dv::Dma{l1, ub, 1, squares * fractal_side, 0, 0});
-        const Ref l0a = w_.double_buffer("a_l0a", Scope::l0a, DType::f16, wide_ * deep_ * fractal_size);
+        const Ref l0a = w_.double_buffer("a_l0a", Scope::l0a, DType::f16,
+                                         wide_ * deep_ * fractal_size);
         const Ref l0b = w_.double_buffer("b_l0b", Scope::l0b, DType::f16, most);
         w_.loop("m", wide_, [&](const Expr &m) {
             dv::Load2d l;
@@ -165,8 +169,8 @@ private:
         w_.emit(mmad);
     }
 
-    // [tap][16 filters][16 channels] -> [tap][channel][filter] -> [channel, tap][filter] ->
-    // [filter][channel, tap]
+    // Stores 16 filters: [tap][16 filters][16 channels] -> [tap][channel][filter] ->
+    // [channel, tap][filter] -> [filter][channel, tap].
     void results(const Expr &g, const Expr &o, const Expr &c, const Expr &i, int64_t filters,
                  const Ref &sums) {
         const int64_t size = taps_ * fractal_size;
@@ -203,7 +207,7 @@ private:
 
 void correlate_taps(Writer &w, const Correlation &c, const std::string &image,
                     const std::string &dout, const std::string &dfilters, int shrink) {
-    Taps(w, c, image, dout, dfilters, shrink).write();
+    FilterGradient(w, c, image, dout, dfilters, shrink).write();
 }
 
 }  // namespace halyard::ascend

@@ -1,4 +1,4 @@
-// What a call of conv2d is, as correlations.
+// The correlations of a call of conv2d or its gradients.
 #include <algorithm>
 
 #include "dsl/ascend/convolution/convolution.h"
@@ -12,9 +12,8 @@ namespace halyard::ascend {
 
 namespace {
 
-constexpr int64_t max_border = 255, max_stride = 63, max_dilation = 255;  // of a load3d
-// a square of each, in half of l0b
-constexpr int64_t max_taps = 64;
+constexpr int64_t max_border = 255, max_stride = 63, max_dilation = 255;  // the limits of load3d
+constexpr int64_t max_taps = 64;  // half of l0b has a square for each
 
 Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x,
                     const FixedCall::Layout &weight, const FixedCall::Layout &y) {
@@ -41,9 +40,9 @@ Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x,
     return c;
 }
 
-// dx = dy correlated with the transposed filters. Of a stride dy is dilated first; that may end with
-// zeros.
-Correlation of_image(const Correlation &c) {
+// Returns the correlation of dy with the transposed filters, which is dx. If there is a stride, dy
+// is dilated first, which may append zeros.
+Correlation image_gradient_of(const Correlation &c) {
     const auto dilated = [](int64_t size, int64_t out, int64_t stride, int64_t reach,
                             int64_t begin) {
         return stride == 1 ? out
@@ -66,7 +65,7 @@ Correlation of_image(const Correlation &c) {
     return d;
 }
 
-void at_most(const std::string &op, const char *what, int64_t got, int64_t most) {
+void require_at_most(const std::string &op, const char *what, int64_t got, int64_t most) {
     if (got > most) {
         throw DispatchError(op, std::string("no program for the cube unit: ") + what + " is " +
                                     std::to_string(got) + ", it may be " + std::to_string(most));
@@ -74,19 +73,20 @@ void at_most(const std::string &op, const char *what, int64_t got, int64_t most)
 }
 
 void check(const std::string &op, const Correlation &c) {
-    at_most(op, "u * v", c.taps(), max_taps);
-    at_most(op, "stride_h", c.stride_h, max_stride);
-    at_most(op, "stride_w", c.stride_w, max_stride);
-    at_most(op, "dil_h", c.dil_h, max_dilation);
-    at_most(op, "dil_w", c.dil_w, max_dilation);
-    at_most(op, "a border", std::max({c.top, c.bottom, c.left, c.right}), max_border);
+    require_at_most(op, "u * v", c.taps(), max_taps);
+    require_at_most(op, "stride_h", c.stride_h, max_stride);
+    require_at_most(op, "stride_w", c.stride_w, max_stride);
+    require_at_most(op, "dil_h", c.dil_h, max_dilation);
+    require_at_most(op, "dil_w", c.dil_w, max_dilation);
+    require_at_most(op, "a border", std::max({c.top, c.bottom, c.left, c.right}), max_border);
     if (std::min({c.top, c.bottom, c.left, c.right}) < 0)
         throw DispatchError(op, "no program for the cube unit: padding is wider than the filter");
 }
 
 void check(const std::string &op, const Dilation &d) {
-    at_most(op, "stride_w", d.stride_w, max_dilated_stride);
-    at_most(op, "stride_h rows of the gradient, dilated,", d.stride_h * d.to_w, max_dilated_row);
+    require_at_most(op, "stride_w", d.stride_w, max_dilated_stride);
+    require_at_most(op, "stride_h rows of the gradient, dilated,", d.stride_h * d.to_w,
+                    max_dilated_row);
 }
 
 }  // namespace
@@ -110,13 +110,13 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
     }
     const Correlation c = call_of(npu, op, in[0], in[1],
                                   g == Gradient::none ? npu.call->outputs[0] : in[2]);
-    const Correlation product = g == Gradient::image ? of_image(c) : c;
+    const Correlation product = g == Gradient::image ? image_gradient_of(c) : c;
     check(op.name, c);
     check(op.name, product);
     const int shrink = npu.pick("shrink", {0, 1, 2, 3, 4, 5});
-    BufferPlan &places = *npu.buffer_plan;
+    BufferPlan &plan = *npu.buffer_plan;
     if (g == Gradient::filters) {
-        places.written = {[=](Writer &w) {
+        plan.emitted = {[=](Writer &w) {
             correlate_taps(w, c, "x", "dy", "dweight", shrink);
             prove_taps(w.program, c, "x", "dy", "dweight");
         }};
@@ -125,8 +125,8 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
     const Filters f{"weight", "fractals", c.group, c.o, c.c, c.taps(), g == Gradient::image};
     CorrelationTensors t = g == Gradient::image ? CorrelationTensors{"dy", f.to, "dx"}
                                                 : CorrelationTensors{"x", f.to, "y"};
-    places.workspaces = {{f.to, DType::f16, f.size(), dv::GmTensor::workspace}};
-    places.written = {[=](Writer &w) {
+    plan.workspaces = {{f.to, DType::f16, f.size(), dv::GmTensor::workspace}};
+    plan.emitted = {[=](Writer &w) {
         filters_to_fractals(w, f);
         prove(w.program, f);
     }};
@@ -134,16 +134,16 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
         const Dilation d{t.image,    "dilated",  c.n * c.group * c.o, c.oh,     c.ow,
                          c.stride_h, c.stride_w, product.h,           product.w};
         check(op.name, d);
-        places.workspaces.push_back({d.to, DType::f16,
-                                     whole_fractals(d.planes * d.to_h * d.to_w) + fractal_side,
-                                     dv::GmTensor::workspace});
-        places.written.push_back([=](Writer &w) {
+        plan.workspaces.push_back({d.to, DType::f16,
+                                   whole_fractals(d.planes * d.to_h * d.to_w) + fractal_side,
+                                   dv::GmTensor::workspace});
+        plan.emitted.push_back([=](Writer &w) {
             dilate(w, d);
             prove(w.program, d);
         });
         t.image = d.to;
     }
-    places.written.push_back([=](Writer &w) {
+    plan.emitted.push_back([=](Writer &w) {
         correlate(w, product, t, shrink);
         prove(w.program, product, t);
     });

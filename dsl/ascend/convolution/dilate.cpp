@@ -1,5 +1,5 @@
-// 16 planes at a time: their pixels become blocks of 16, which are moved apart between blocks of
-// zeros, and become planes again.
+// Dilates 16 planes at a time. Their pixels become blocks of 16, which are distributed between
+// blocks of zeros and become planes again.
 #include "dsl/ascend/convolution/dilate.h"
 
 #include <algorithm>
@@ -26,20 +26,20 @@ public:
         : w_(w), d_(d), rows_(rows_at_once(d)), parts_((d.h + rows_ - 1) / rows_),
           in_(whole_fractals(rows_ * d.w)), out_(whole_fractals(rows_ * d.stride_h * d.to_w)) {}
 
-    // A block has 16 planes, which end with a block of global memory; but for the last planes of
-    // all.
+    // Emits the program. A block dilates 16 planes, which end with a block of global memory; the
+    // last one may have fewer planes.
     void write() {
         const int64_t last = d_.planes % side;
         w_.program.blocks = (d_.planes + side - 1) / side;
         planes_ub_ = w_.ring("planes_ub", Scope::ub, DType::f16, side * in_);
         columns_ub_ = w_.buffer("columns_ub", Scope::ub, DType::f16, side * in_);
-        apart_ub_ = w_.buffer("apart_ub", Scope::ub, DType::f16, side * out_);
+        dilated_ub_ = w_.buffer("apart_ub", Scope::ub, DType::f16, side * out_);
         out_ub_ = w_.ring("out_ub", Scope::ub, DType::f16, side * out_);
         const auto zeros = [&](const Ref &at, int64_t n) {
             Vectors(w_, {n}).fill({at, {1}}, {"", 0});
         };
-        zeros(apart_ub_, side * out_);
-        // one for all bodies
+        zeros(dilated_ub_, side * out_);
+        // Temporaries that all bodies use.
         for (const Ref &r :
              {w_.temporary(DType::f16, side * in_), w_.temporary(DType::f16, side * out_)})
             w_.give_back(r);
@@ -52,13 +52,12 @@ public:
 private:
     Writer &w_;
     const Dilation &d_;
-    // of `from` at once; parts of a plane, of which the last one begins before the one before it
-    // has ended
-    const int64_t rows_, parts_;
+    const int64_t rows_,
+        parts_;               // rows of a part; parts of a plane, of which the last two may overlap
     const int64_t in_, out_;  // pixels of a part, in whole fractals
-    Ref planes_ub_, columns_ub_, apart_ub_, out_ub_;
+    Ref planes_ub_, columns_ub_, dilated_ub_, out_ub_;
 
-    // Parts end with blocks, where that takes no more rows than there is room for.
+    // Returns the rows of a part, so that parts end with blocks if there is room for as many rows.
     static int64_t rows_at_once(const Dilation &d) {
         const int64_t row = d.stride_h * d.to_w;
         const int64_t most = std::max<int64_t>(1, max_dilated_row / row);
@@ -84,7 +83,7 @@ private:
         rows_to_columns(w_, columns_ub_, in, planes, in_);
         w_.loop("row", rows_, [&](const Expr &r) {
             const Ref from = moved(columns_ub_, r * (d_.w * side));
-            const Ref to = moved(apart_ub_, r * (d_.stride_h * d_.to_w * side));
+            const Ref to = moved(dilated_ub_, r * (d_.stride_h * d_.to_w * side));
             const int64_t whole = d_.w / side;
             const int64_t rest = d_.w % side;
             if (whole) {
@@ -96,7 +95,7 @@ private:
                             {moved(from, whole * fractal_size), 1, 1}, rest, 1);
             }
         });
-        columns_to_rows(w_, out, apart_ub_, out_);
+        columns_to_rows(w_, out, dilated_ub_, out_);
         const int64_t plane = d_.to_h * d_.to_w;
         const Ref gm{d_.to, block * (side * plane) + first * (d_.stride_h * d_.to_w), 0,
                      DType::f16};
@@ -107,15 +106,15 @@ private:
         store(planes, (d_.to_h - (d_.h - rows_) * d_.stride_h) * d_.to_w, gm, out,
               parts_ == 1 && plane >= side ? planes - 1 : 0);
     }
-    // `n` pixels of each plane. Of the first `going_on` ones what doesn't fill a block goes on into
-    // what is written later.
+    // Stores `n` pixels of each plane. The first `going_on` planes are written beyond their end, to
+    // a whole block, because what follows is written later.
     void store(int64_t planes, int64_t n, const Ref &gm, const Ref &rows, int64_t going_on) {
         const int64_t plane = d_.to_h * d_.to_w;
         const int64_t before = n % side ? going_on : 0;
         if (before) {
             w_.loop("row", before, [&](const Expr &p) {
                 w_.emit(dv::Dma{moved(gm, p * plane), moved(rows, p * out_), 1,
-                               (n + side - 1) / side, 0, 0});
+                                (n + side - 1) / side, 0, 0});
             });
         }
         if (before < planes) {

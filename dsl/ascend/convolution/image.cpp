@@ -13,9 +13,10 @@ using dv::Ref;
 
 namespace {
 
-constexpr int64_t max_pixels_at_once = 1024;  // that are transposed: five buffers of 32 B each
+constexpr int64_t max_pixels_at_once =
+    1024;  // of a transposition, in five buffers of 32 B per pixel
 
-// As many lines as there is room for; rather fewer, if tiles then come out even.
+// Returns the lines of a tile: the maximum, or fewer if tiles are equal then.
 int64_t lines_of_tile(int64_t count, int64_t most, bool once) {
     if (count <= most) return count;
     for (int64_t t = most; t > (once ? 0 : most / 2); t--)
@@ -39,14 +40,15 @@ void rows_of_channels(Writer &w, const Rows &dst, const Rows &from, const Expr &
 }
 
 Lines::Lines(const Correlation &c, int64_t max_results, bool once) {
-    count = c.pointwise() ? c.oh * c.ow : c.oh;
-    pixels = c.pointwise() ? 1 : c.ow;
+    count = c.is_pointwise() ? c.oh * c.ow : c.oh;
+    pixels = c.is_pointwise() ? 1 : c.ow;
     tile = lines_of_tile(count, std::max<int64_t>(1, max_results / pixels), once);
-    // A tile below a border that is wider than a filter would see no image.
+    // A tile of windows that are all below the image would have no rows.
     if (c.bottom > (c.u - 1) * c.dil_h) tile = count;
     tiles = ceil_div(count, tile);
-    rows = c.pointwise() ? tile : std::min(c.h, (tile - 1) * c.stride_h + (c.u - 1) * c.dil_h + 1);
-    row_pixels = c.pointwise() ? 1 : c.w;
+    rows = c.is_pointwise() ? tile
+                            : std::min(c.h, (tile - 1) * c.stride_h + (c.u - 1) * c.dil_h + 1);
+    row_pixels = c.is_pointwise() ? 1 : c.w;
 }
 
 Expr Image::first_row(const Expr &line_tile) const {
@@ -54,7 +56,7 @@ Expr Image::first_row(const Expr &line_tile) const {
 }
 
 Expr Image::begin(const Expr &line_tile) const {
-    const int64_t all = c_.pointwise() ? lines_.count : c_.h;
+    const int64_t all = c_.is_pointwise() ? lines_.count : c_.h;
     return max(0, min(first_row(line_tile), all - lines_.rows));
 }
 
@@ -71,13 +73,13 @@ void Image::declare() {
     columns_ub_ = w_.ring("columns_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
 }
 
-// Pixels are loaded in whole fractals where they aren't rows.
+// Pixels of pointwise filters are loaded in whole fractals.
 int64_t Image::plane() const {
-    return c_.pointwise() ? whole_fractals(lines_.rows) : lines_.rows * lines_.row_pixels;
+    return c_.is_pointwise() ? whole_fractals(lines_.rows) : lines_.rows * lines_.row_pixels;
 }
 
-void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr &first,
-                   const Expr &count) const {
+void Image::load(const Ref &dst, const Expr &turn, const Where &at, const Expr &first,
+                 const Expr &count) const {
     const int64_t channel = c_.h * c_.w;
     const Expr from = (at.n * c_.group + at.g) * (c_.c * channel) +
                       begin(at.lines) * lines_.row_pixels;
@@ -86,7 +88,7 @@ void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr
         Ref in_rows = rows_ub_;
         Ref columns = columns_ub_;
         in_rows.slot = (turn * pieces_ + p) % 2;
-        load(in_rows, from + begins, first, count);
+        load_rows(in_rows, from + begins, first, count);
         w_.loop("c", 0, count, [&](const Expr &c) {
             columns.slot = ((turn * pieces_ + p) * at_once_ + c) % 2;
             rows_to_columns(w_, columns, moved(in_rows, c * (fractal_side * pitch_)),
@@ -97,9 +99,10 @@ void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr
     });
 }
 
-// Channels that don't begin at blocks come one by one of each 16, but those of all blocks of
-// channels together: 16 channels are whole blocks.
-void Image::load(const Ref &dst, const Expr &from, const Expr &first, const Expr &count) const {
+// Channels that don't begin at blocks are loaded one by one, but the same channel of all blocks of
+// 16 together, because 16 channels are whole blocks.
+void Image::load_rows(const Ref &dst, const Expr &from, const Expr &first,
+                      const Expr &count) const {
     const int64_t channel = c_.h * c_.w;
     const int64_t rest = c_.c % fractal_side;
     const int64_t burst = pitch_ / fractal_side;
@@ -131,7 +134,7 @@ dv::Load3d Image::rows(const Ref &dst, const Ref &image, const Expr &line_tile) 
     l.stride_w = int(c_.stride_w);
     l.dilation_h = int(c_.dil_h);
     l.dilation_w = int(c_.dil_w);
-    if (c_.pointwise()) {
+    if (c_.is_pointwise()) {
         l.src = image;
         l.h = 1;
         l.w = plane();

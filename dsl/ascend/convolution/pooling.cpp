@@ -19,34 +19,34 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t lanes = fractal_side;  // planes side by side
+constexpr int64_t lanes = fractal_side;  // interleaved planes
 constexpr int64_t max_taps = 64, max_shared = 9, max_repeats = 255;
 
 int64_t floor_div(int64_t n, int64_t by) {
     return -ceil_div(-n, by);
 }
 
-// Windows along one dimension: window i has the lines i step - before .., as far as they are
-// within.
+// The windows along one dimension. Window i has `kernel` lines from i * step - before on, as far as
+// they are within the image.
 struct Line {
     int64_t size = 1, windows = 1, kernel = 1, step = 1, before = 0, after = 0;
 
     int64_t shared() const { return ceil_div(kernel, step); }
-    // The windows whose tap `k` is within: [first(k), end(k)).
+    // The windows whose tap `k` is within the image are [first(k), end(k)).
     int64_t first(int64_t k) const { return std::max<int64_t>(0, ceil_div(before - k, step)); }
     int64_t end(int64_t k) const {
         return std::min(windows, floor_div(size - 1 + before - k, step) + 1);
     }
     bool has_all(int64_t k) const { return first(k) == 0 && end(k) == windows; }
-    // Lines of a window that count in a mean's divisor.
+    // Returns the lines of a window that count in a mean's divisor.
     int64_t count(int64_t window, bool padding) const {
         const int64_t from = window * step - before;
         return padding ? std::min(kernel, size + after - from)
                        : std::min(from + kernel, size) - std::max<int64_t>(from, 0);
     }
-    // Lines that so many windows reach.
+    // Returns the number of lines that `n` windows cover.
     int64_t reach(int64_t n) const { return std::min(size, (n - 1) * step + kernel); }
-    // Windows that reach some of so many lines, at most.
+    // Returns the largest number of windows that cover one of `n` lines.
     int64_t reaching(int64_t n) const { return std::min(windows, (n + kernel - 2) / step + 1); }
 };
 
@@ -54,7 +54,7 @@ struct Windows {
     int64_t planes = 1;
     Line down, across;
     bool count_padding = false;
-    int64_t divisor = 0;  // in place of a window's pixels, unless 0
+    int64_t divisor = 0;  // instead of the number of a window's pixels, unless 0
     DType dtype = DType::f16;
 };
 
@@ -63,7 +63,7 @@ public:
     Pooling(Writer &w, const Windows &c, Pooled p, int64_t lines)
         : w_(w), c_(c), p_(p), lines_(lines) {}
 
-    // Bytes of the Unified Buffer, tiles being of so many lines of the result.
+    // Returns the bytes of the Unified Buffer for tiles of `lines` lines of the result.
     static int64_t bytes(const Windows &c, Pooled p, int64_t lines) {
         const int64_t t = int64_t(bytes_of(c.dtype));
         const int64_t windows = is_gradient(p) ? c.down.reaching(lines) : lines;
@@ -78,8 +78,8 @@ public:
         const int64_t reals = means || p == Pooled::max_dx ? in + out : 0;
         return lanes * (t * (2 * most + tiles) + 4 * (reals + 3 * pitch(c.across.windows))) + 4096;
     }
-    // Do tiles of so many lines share no block of the result?
-    static bool are_apart(const Windows &c, Pooled p, int64_t lines) {
+    // Returns true if tiles of `lines` lines share no block of the result.
+    static bool are_separate(const Windows &c, Pooled p, int64_t lines) {
         const auto ends_at_block = [&](int64_t n) {
             return n * c.across.windows % dv::c0(c.dtype) == 0;
         };
@@ -94,17 +94,17 @@ public:
         const int64_t tiles = ceil_div(all, lines_);
         windows_ = is_gradient(p_) ? c_.down.reaching(lines_) : lines_;
         reach_ = c_.down.reach(windows_);
-        const int64_t shares = are_apart(c_, p_, lines_) ? tiles : 1;  // of a group, for cores
+        const int64_t shares = are_separate(c_, p_, lines_) ? tiles : 1;  // cores of a group
         w_.program.blocks = groups * shares;
         group_ = groups > 1 ? Expr::var("block_idx") / shares : Expr(0);
         const int64_t most = pitch(std::max(
             {reach_ * c_.across.size, windows_ * c_.across.windows, lines_ * result_width()}));
         rows_ = w_.buffer("rows_ub", dv::Scope::ub, c_.dtype, lanes * most);
-        // what is put there one by one leaves the last blocks in part
+        // Elements that are stored one by one don't fill the last blocks.
         if (c_.planes % lanes || c_.dtype != DType::f16) zeros(rows_, lanes * most);
         const auto each_tile = [&](const Expr &tile) {
             const Expr first = min(tile * lines_, all - lines_);
-            // Windows of a gradient's lines begin with the first one that reaches them.
+            // The windows of a gradient's lines begin with the first one that covers them.
             first_window_ =
                 is_gradient(p_)
                     ? min(max(0, (first + (c_.down.before - c_.down.kernel + c_.down.step)) /
@@ -130,8 +130,9 @@ private:
     Writer &w_;
     const Windows &c_;
     const Pooled p_;
-    const int64_t lines_;              // of a tile of the result
-    int64_t windows_ = 1, reach_ = 1;  // lines of windows that make it, lines that these see
+    const int64_t lines_;  // lines of a tile of the result
+    int64_t windows_ = 1;  // lines of windows that a tile needs
+    int64_t reach_ = 1;    // lines of the image that these cover
     Expr group_, first_window_, first_line_;
     Ref rows_;
 
@@ -140,7 +141,7 @@ private:
     int64_t in_pixels() const { return reach_ * c_.across.size; }
     int64_t out_pixels() const { return windows_ * c_.across.windows; }
 
-    // A tile [pixel][16]; room behind it for a comparison, which takes whole repeats.
+    // Declares a tile [pixel][16], with room for a comparison, which reads whole repeats.
     Ref tile(const char *name, DType t, int64_t pixels) {
         return w_.buffer(name, dv::Scope::ub, t, pitch(pixels) * lanes + dv::lanes(t));
     }
@@ -154,8 +155,8 @@ private:
         return r;
     }
 
-    // Lines of all planes of the group, from global memory.
-    Ref arrive(const char *tensor, int64_t map, const Expr &first_pixel, int64_t pixels) {
+    // Loads lines of all planes of the group.
+    Ref load(const char *tensor, int64_t map, const Expr &first_pixel, int64_t pixels) {
         const int64_t unit = dv::c0(c_.dtype);
         const int64_t blocks = ceil_div(pixels, unit);
         const Ref from{tensor, group_ * (lanes * map) + first_pixel, 0, c_.dtype};
@@ -177,7 +178,7 @@ private:
             one_by_one(pixels, columns, 1, lanes, rows_, pitch(pixels), 1);
         return columns;
     }
-    // dst[lane * to][pixel * next] = src[..] by the scalar unit.
+    // Copies dst[lane * to + pixel * next] = src[lane * from + pixel * after] by the scalar unit.
     void one_by_one(int64_t pixels, const Ref &dst, int64_t to, int64_t next, const Ref &src,
                     int64_t from, int64_t after) {
         w_.warnings.push_back("W-SCALAR " + w_.stage + ": the vector unit transposes f16 alone");
@@ -191,8 +192,8 @@ private:
             });
         });
     }
-    // A tile of the result, to global memory.
-    void leave(const char *tensor, int64_t map, const Expr &first_pixel, int64_t pixels,
+    // Stores a tile of the result.
+    void store(const char *tensor, int64_t map, const Expr &first_pixel, int64_t pixels,
                const Ref &columns) {
         if (c_.dtype == DType::f16)
             columns_to_rows(w_, rows_, columns, pitch(pixels));
@@ -208,8 +209,8 @@ private:
             write(lanes);
         }
     }
-    // A whole plane that doesn't end with a block goes on into the next one, which is written after
-    // it.
+    // A whole plane that doesn't end with a block is written beyond its end, into the next one,
+    // which is written later.
     void write_planes(int64_t planes, int64_t map, int64_t pixels, const Ref &to) {
         const int64_t unit = dv::c0(c_.dtype);
         if (pixels % unit == 0 || pixels < unit || pixels != map) {
@@ -226,13 +227,14 @@ private:
              {moved(rows_, (planes - 1) * pitch(pixels)), {pitch(pixels), 1}});
     }
 
-    // A line of windows, and its tap in each of them: elements of the tiles, and how many windows.
-    // The taps are across.step pixels apart.
+    // One tap of a line of windows. Taps of neighbouring windows have a distance of across.step
+    // pixels.
     struct Taps {
-        Expr window, pixel, line;  // line: of the image
-        int64_t count;
+        Expr window, pixel,
+            line;       // first elements in the tiles of windows and pixels; line of the image
+        int64_t count;  // the number of windows
     };
-    // body(taps) for every tap of a window, row by row, and every line of windows that has it
+    // Calls body(taps) for every tap of a window, row by row, and every line of windows that has it
     // within the image.
     void each_tap(const std::function<void(const Taps &)> &body) {
         for (int64_t i = 0; i < c_.down.kernel; i++) {
@@ -252,20 +254,21 @@ private:
                     body({(r * c_.across.windows + first) * lanes, pixel * lanes, line, count});
                 });
     }
-    // Those pixels side by side; as they lie, where they do.
-    Ref taken(const Ref &in, const Taps &t, const Ref &into) {
+    // Returns the taps as contiguous pixels, copied to `into` unless they are contiguous.
+    Ref contiguous(const Ref &in, const Taps &t, const Ref &into) {
         if (c_.across.step == 1 || t.count == 1) return moved(in, t.pixel);
-        put_together(into, moved(in, t.pixel), t.count);
+        gather(into, moved(in, t.pixel), t.count);
         return into;
     }
-    // Of f16 a pixel is a block, and eight of them, as far apart as they are, a repeat.
-    void put_together(const Ref &dst, const Ref &src, int64_t pixels) {
+    // Copies pixels to contiguous memory. A pixel of f16 is a block, and eight of them with their
+    // stride are a repeat.
+    void gather(const Ref &dst, const Ref &src, int64_t pixels) {
         constexpr int64_t blocks = 8, max_stride = 255;
         const int64_t step = c_.across.step;
         if (c_.dtype != DType::f16 || blocks * step > max_stride)
             return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
         const auto part = [&](int64_t first, int64_t repeat, int64_t mask) {
-            dv::Vec v;  // as Vectors::copy() does it
+            dv::Vec v;  // a maximum of a number and itself, as in Vectors::copy()
             v.op = VecOp::max;
             v.dst = moved(dst, first * lanes);
             v.mask.count = mask;
@@ -282,8 +285,8 @@ private:
         if (whole) part(0, whole, blocks * lanes);
         if (rest) part(whole * blocks, 1, rest * lanes);
     }
-    // dst = a op b ? x : y of n elements. A comparison reads whole repeats. An operand without a
-    // buffer is 0.
+    // Emits dst = a op b ? x : y for n elements; x or y may be zero_. A comparison reads whole
+    // repeats.
     void choose(const Ref &dst, CmpOp op, const Ref &a, const Ref &b, const Ref &x, const Ref &y,
                 int64_t n) {
         const int64_t repeat = dv::lanes(c_.dtype);
@@ -324,33 +327,33 @@ private:
     void maxima(const Expr &first) {
         const int64_t map = c_.down.size * c_.across.size;
         const int64_t out_map = c_.down.windows * c_.across.windows;
-        const Ref in = arrive("x", map, first_line_ * c_.across.size, in_pixels());
+        const Ref in = load("x", map, first_line_ * c_.across.size, in_pixels());
         const Ref out = filled("y_ub", c_.dtype, out_pixels(), -INFINITY);
         const Ref taps = filled("taps", c_.dtype, out_pixels(), -INFINITY);
         const int64_t n = out_pixels() * lanes;
         for (int64_t i = 0; i < c_.down.kernel; i++) {
-            for (int64_t j = 0; j < c_.across.kernel; j++) {  // the same tap of all windows
+            for (int64_t j = 0; j < c_.across.kernel; j++) {
                 const bool all = c_.down.has_all(i) && c_.across.has_all(j);
                 if (!all && i + j > 0) fill(taps, n, -INFINITY);
                 each_line(i, j, [&](const Taps &t) {
-                    put_together(moved(taps, t.window), moved(in, t.pixel), t.count);
+                    gather(moved(taps, t.window), moved(in, t.pixel), t.count);
                 });
                 choose(out, CmpOp::gt, taps, out, taps, out, n);
                 choose(out, CmpOp::eq, taps, taps, out, taps, n);  // a NaN wins
             }
         }
-        leave("y", out_map, first * c_.across.windows, out_pixels(), out);
+        store("y", out_map, first * c_.across.windows, out_pixels(), out);
     }
 
-    // What a window has to give goes to the first of its taps that is its maximum, or a NaN.
+    // A window's gradient is added to the first of its taps that is its maximum, or a NaN.
     void maxima_dx(const Expr &first) {
         const int64_t map = c_.down.size * c_.across.size;
         const int64_t out_map = c_.down.windows * c_.across.windows;
         const Expr window = first_window_ * c_.across.windows;
-        const Ref in = arrive("x", map, first_line_ * c_.across.size, in_pixels());
-        const Ref most = arrive("y", out_map, window, out_pixels());
-        const Ref left = arrive("dy", out_map, window, out_pixels());
-        // What several windows give is added up in f32.
+        const Ref in = load("x", map, first_line_ * c_.across.size, in_pixels());
+        const Ref most = load("y", out_map, window, out_pixels());
+        const Ref left = load("dy", out_map, window, out_pixels());
+        // Gradients of several windows are added in f32.
         const DType sum = c_.down.shared() * c_.across.shared() > 1 ? DType::f32 : c_.dtype;
         const Ref dx = filled("sums", sum, lines_ * c_.across.size, 0);
         const Ref wide = filled("reals", sum, out_pixels(), 0);
@@ -358,7 +361,8 @@ private:
         const Ref taps = filled("taps", c_.dtype, out_pixels(), 0);
         zero_ = w_.buffer("zero", dv::Scope::ub, c_.dtype, dv::c0(c_.dtype));
         zeros(zero_, dv::c0(c_.dtype));
-        // What `tap` is given of `mine`, whose window's maximum is `best`.
+        // Moves the gradient `mine` of windows with maximum `best` to `given` if the tap is its
+        // maximum.
         const auto give = [&](const Ref &tap, const Ref &best, const Ref &mine, int64_t n) {
             choose(given, CmpOp::eq, tap, best, mine, zero_, n);
             choose(given, CmpOp::eq, tap, tap, given, mine, n);
@@ -372,23 +376,23 @@ private:
             for (int64_t j = 0; j < c_.across.kernel; j++) {
                 if (!c_.down.has_all(i) || !c_.across.has_all(j)) {
                     each_line(i, j, [&](const Taps &t) {
-                        give(taken(in, t, taps), moved(most, t.window), moved(left, t.window),
+                        give(contiguous(in, t, taps), moved(most, t.window), moved(left, t.window),
                              t.count * lanes);
                         add(dx, t, shares, first);
                     });
                     continue;
                 }
                 each_line(i, j, [&](const Taps &t) {
-                    put_together(moved(taps, t.window), moved(in, t.pixel), t.count);
+                    gather(moved(taps, t.window), moved(in, t.pixel), t.count);
                 });
-                give(taps, most, left, out_pixels() * lanes);  // of all windows
+                give(taps, most, left, out_pixels() * lanes);
                 each_line(i, j, [&](const Taps &t) { add(dx, t, moved(shares, t.window), first); });
             }
         }
-        leave("dx", map, first * c_.across.size, lines_ * c_.across.size,
+        store("dx", map, first * c_.across.size, lines_ * c_.across.size,
               from_f32(dx, lines_ * c_.across.size));
     }
-    // To the pixels of the taps, if their line is one of the tile.
+    // Adds gradients to the pixels of the taps, if their line belongs to the tile.
     void add(const Ref &dx, const Taps &t, const Ref &given, const Expr &first) {
         const auto accumulate = [&] {
             const Ref to = moved(dx, t.pixel + (first_line_ - first) * (c_.across.size * lanes));
@@ -402,7 +406,7 @@ private:
     void means(const Expr &first) {
         const int64_t map = c_.down.size * c_.across.size;
         const int64_t out_map = c_.down.windows * c_.across.windows;
-        const Ref in = as_f32(arrive("x", map, first_line_ * c_.across.size, in_pixels()),
+        const Ref in = as_f32(load("x", map, first_line_ * c_.across.size, in_pixels()),
                               in_pixels());
         const Ref sums = filled("sums", DType::f32, out_pixels(), 0);
         each_tap([&](const Taps &t) {
@@ -411,17 +415,17 @@ private:
                 .binary(VecOp::add, sum, sum, {moved(in, t.pixel), {c_.across.step * lanes, 1}});
         });
         divide(sums);
-        leave("y", out_map, first * c_.across.windows, out_pixels(), from_f32(sums, out_pixels()));
+        store("y", out_map, first * c_.across.windows, out_pixels(), from_f32(sums, out_pixels()));
     }
     void means_dx(const Expr &first) {
         const int64_t map = c_.down.size * c_.across.size;
         const int64_t out_map = c_.down.windows * c_.across.windows;
         const Ref shares = as_f32(
-            arrive("dy", out_map, first_window_ * c_.across.windows, out_pixels()), out_pixels());
+            load("dy", out_map, first_window_ * c_.across.windows, out_pixels()), out_pixels());
         divide(shares);
         const Ref dx = filled("sums", DType::f32, lines_ * c_.across.size, 0);
         each_tap([&](const Taps &t) { add(dx, t, moved(shares, t.window), first); });
-        leave("dx", map, first * c_.across.size, lines_ * c_.across.size,
+        store("dx", map, first * c_.across.size, lines_ * c_.across.size,
               from_f32(dx, lines_ * c_.across.size));
     }
     Ref as_f32(const Ref &from, int64_t pixels) {
@@ -437,7 +441,8 @@ private:
         return r;
     }
 
-    // Each window's number by how many pixels it has: lines of windows of equal numbers at once.
+    // Divides each window's value by the number of its pixels; lines of windows with equal numbers
+    // are divided together.
     void divide(const Ref &tile) {
         const auto lines = [&](int64_t i) {
             return c_.divisor ? c_.divisor : c_.down.count(i, c_.count_padding);
@@ -505,9 +510,9 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
     int64_t lines = Pooling::is_gradient(p) ? c.down.size : c.down.windows;
     while (lines > 1 && Pooling::bytes(c, p, lines) > room)
         lines = (lines + 1) / 2;
-    // A little less where cores can have a tile each then.
+    // Slightly smaller tiles may be computed by several cores.
     for (int64_t n = lines; n * 2 > lines; n--) {
-        if (Pooling::are_apart(c, p, n)) {
+        if (Pooling::are_separate(c, p, n)) {
             lines = n;
             break;
         }
@@ -515,7 +520,7 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
     lines = std::max<int64_t>(
         1, lines >> npu.pick("shrink", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
     if (Pooling::bytes(c, p, lines) > room) return false;
-    npu.buffer_plan->written = {[=](Writer &w) { Pooling(w, c, p, lines).write(); }};
+    npu.buffer_plan->emitted = {[=](Writer &w) { Pooling(w, c, p, lines).write(); }};
     return true;
 }
 

@@ -1,10 +1,10 @@
-// Pooling and its gradients on the vector unit: programs of their own, beside those that lowering
-// makes of loops.
+// Programs of pooling and its gradients for the vector unit. They are emitted directly, not by
+// lowering loops.
 //
-// Feature maps are NCHW in global memory. On the chip 16 planes lie side by side, [pixel][16], so
-// that an instruction takes a line of windows of all of them, and a stride is one between blocks.
-// Comparisons go by whole tiles: one tap of all windows. f16 gets there and back by transposing
-// squares, f32 element by element (W-SCALAR).
+// Feature maps are NCHW in global memory. On the chip 16 planes are interleaved, [pixel][16], so
+// that an instruction processes a line of windows of all of them, and a stride is a stride of
+// blocks. Comparisons process whole tiles: one tap of all windows. f16 is interleaved by
+// transposing squares, f32 element by element (W-SCALAR).
 #pragma once
 
 namespace halyard {
@@ -16,9 +16,9 @@ namespace halyard::ascend {
 
 enum class Pooled { max, max_dx, mean, mean_dx };
 
-// Gives `op`, an op of kernels/pooling/pool.h, such a program in place of loops. False where there
-// is none: for tensors that aren't dense, lines of more pixels than there is room for, and windows
-// of more than 64 pixels, or of which more than 9 have a pixel in common.
+// Sets the program of `op`, an op of kernels/pooling/pool.h, in place of loops. Returns false if
+// there is none: for tensors that aren't dense, lines that don't fit the Unified Buffer, windows of
+// more than 64 pixels, and pixels that belong to more than 9 windows.
 bool pool(const Ascend &npu, const Op &op, Pooled p);
 
 }  // namespace halyard::ascend

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t side = fractal_side;
 
-// Numbers by number, pages of them where there are any; none is `nothing`.
+// A sparse array of numbers, in pages; elements that aren't set are `nothing`.
 class Sparse {
 public:
     static constexpr int64_t nothing = -1;
@@ -48,7 +48,8 @@ private:
     std::unordered_map<int64_t, std::unique_ptr<Page>> pages_;
 };
 
-// Element `index` of a tensor of these extents, outermost first: "x[0,3,5,7]".
+// Returns the name of element `index` of a tensor, given its extents, outermost first:
+// "x[0,3,5,7]".
 std::string element(const std::string &tensor, int64_t index, const std::vector<int64_t> &extents) {
     std::string text;
     for (size_t d = extents.size(); d-- > 0; index /= extents[d])
@@ -56,8 +57,8 @@ std::string element(const std::string &tensor, int64_t index, const std::vector<
     return tensor + "[" + text + "]";
 }
 
-// out[row][column] = sum of left[row][term] right[term][column], each of them an element of a
-// tensor, or 0 (none).
+// out[row][column] = sum over terms of left[row][term] right[term][column]; factors are elements of
+// a tensor, or 0 (none).
 struct ProductSum {
     static constexpr int64_t none = -1;
     std::string left, right, out;
@@ -66,14 +67,14 @@ struct ProductSum {
         int64_t row, column;
     };
     std::function<Cell(int64_t index)> of_out;
-    // row and term; none where the tensor has a 0 for padding
+    // Returns row and term; none if the element is a 0 for padding.
     std::function<Cell(int64_t index)> of_left;
     std::function<int64_t(int64_t row, int64_t term)> in_left;
     std::function<int64_t(int64_t term, int64_t column)> in_right;
     std::function<std::string(const std::string &tensor, int64_t index)> name;
 };
 
-// The program with addresses; none where it has no room, which compile() reports.
+// Returns the program with addresses; nothing if it doesn't fit, which compile() reports.
 std::optional<dv::Program> placed(dv::Program p) {
     if (dv::has_errors(dv::place_buffers(p))) return {};
     return p;
@@ -85,7 +86,8 @@ int number_of(const dv::Program &p, const std::string &tensor) {
     throw AttrError(p.name, "has no tensor " + tensor);
 }
 
-// The first block, the last one, and those halfway between, as long as `run` says so.
+// Calls run(block) for the first block, the last one, and those halfway between, as long as it
+// returns true.
 template<class F> void each_block(int64_t blocks, F run) {
     std::vector<std::pair<int64_t, int64_t>> between = {{0, blocks - 1}};
     if (!run(0) || blocks == 1 || !run(blocks - 1)) return;
@@ -125,7 +127,7 @@ public:
                 for (auto &[place, state] : states_)
                     finish(state);
             } catch (const dv::Stop &) {
-            }  // enough of this block
+            }  // enough products of this block have been checked
             return elements_checked() < max_elements;
         });
     }
@@ -133,19 +135,20 @@ public:
 private:
     struct State {
         int64_t sums = 0;
-        // of the result; none where nothing of it reaches memory
+        // Rows and columns of the result; none if nothing of them is stored.
         std::vector<int64_t> rows, columns;
         std::vector<bool> seen;
         int64_t count = 0;
     };
-    static constexpr int as_it_was = 2;  // an element of the result, beside 0 and 1 of the operands
+    static constexpr int as_it_was =
+        2;  // the tensor number of the result; 0 and 1 are the operands
     const dv::Program &p_;
     const ProductSum &sums_;
     const int left_, right_, out_;
     int64_t block_ = 0, before_ = 0;  // before_: elements looked at before this block
-    // in this block: where a sum goes, and which one an element of the result got last
+    // In this block: the element to which a sum is stored, and the sum that an element got last.
     Sparse target_, last_;
-    std::map<int64_t, State> states_;  // of accumulators, by their place
+    std::map<int64_t, State> states_;  // states of accumulators, by their position
     Provenance moves_, terms_;
     int64_t elements_checked() const {
         return moves_.elements_checked() + terms_.elements_checked();
@@ -172,7 +175,7 @@ private:
         return {Origin::element, 0, index};
     }
 
-    // Where each sum goes: what is written there last.
+    // Sets the targets of all sums: the elements that have them at the end of the block.
     void targets(dv::Walker &walker) {
         target_ = {};
         last_ = {};
@@ -187,7 +190,7 @@ private:
         if (index >= sums_.outs || o == Origin{Origin::element, as_it_was, index}) return;
         last_.set(index, o.kind == Origin::sum ? o.index : Sparse::nothing - 1);
     }
-    // Blocks that are changed in part are read before.
+    // Returns the result's element before a store: blocks that are changed in part are read.
     Origin before(int tensor, int64_t index) const {
         if (tensor != out_) return {Origin::unknown};
         const int64_t sum = last_.get(index);
@@ -239,12 +242,12 @@ private:
             const int64_t term = term_of(p, s, k);
             for (int64_t c = 0; c < p.columns; c++) {
                 if (const int64_t column = s.columns[size_t(c)]; column != ProductSum::none)
-                    meets(p, s, k, term, c, column);
+                    check_factor(p, s, k, term, c, column);
             }
         }
         if (elements_checked() - before_ > max_elements / 4) throw dv::Stop();
     }
-    // The term that all rows have there; none where they are 0.
+    // Returns the term of all rows at depth k; none if they are 0.
     int64_t term_of(const Provenance::Products &p, State &s, int64_t k) const {
         int64_t term = ProductSum::none;
         Origin first;
@@ -270,8 +273,8 @@ private:
         s.count++;
         return term;
     }
-    void meets(const Provenance::Products &p, const State &s, int64_t k, int64_t term, int64_t c,
-               int64_t column) const {
+    void check_factor(const Provenance::Products &p, const State &s, int64_t k, int64_t term,
+                      int64_t c, int64_t column) const {
         const Origin got = p.right(k, c);
         if (term == ProductSum::none) {
             if (got.kind == Origin::unknown) fail("multiplies 0 by what nobody wrote");
@@ -290,7 +293,7 @@ private:
     }
 };
 
-// A program that only moves: out[i] is in[source(i)], or 0.
+// The definition of a program that only moves: out[i] is in[source(i)], or 0.
 struct Copy {
     std::string in, out;
     int64_t outs = 0;
@@ -320,7 +323,7 @@ private:
     const dv::Program &p_;
     const Copy &copy_;
     const int in_, out_;
-    // What an element of the result got last in a block: an input element's index + 1, or 0.
+    // The last value of each element of the result in a block: an input element's index + 1, or 0.
     Sparse last_;
     Provenance moves_;
 
@@ -355,8 +358,8 @@ void prove_copy(const dv::Program &unplaced, const Copy &copy) {
     if (const auto p = placed(unplaced)) CopyProof(*p, copy).run();
 }
 
-// Pixel `at` of an image's plane that tap `tap` of result `pixel` sees; none outside.
-int64_t seen(const Correlation &c, int64_t pixel, int64_t tap) {
+// Returns the pixel of the image that tap `tap` of result `pixel` reads; none outside of the image.
+int64_t input_pixel(const Correlation &c, int64_t pixel, int64_t tap) {
     const int64_t y = pixel / c.ow * c.stride_h - c.top + tap / c.v * c.dil_h;
     const int64_t x = pixel % c.ow * c.stride_w - c.left + tap % c.v * c.dil_w;
     return y >= 0 && y < c.h && x >= 0 && x < c.w ? y * c.w + x : ProductSum::none;
@@ -429,7 +432,7 @@ void prove(const dv::Program &unplaced, const Correlation &c, const CorrelationT
         return fractal * fractal_size + filter % side * side + channel % side;
     };
     s.in_right = [=](int64_t term, int64_t column) {
-        const int64_t pixel = seen(c, column % map, term % taps);
+        const int64_t pixel = input_pixel(c, column % map, term % taps);
         return pixel == ProductSum::none ? pixel
                                          : (column / map * c.c + term / taps) * (c.h * c.w) + pixel;
     };
@@ -466,7 +469,7 @@ void prove_taps(const dv::Program &unplaced, const Correlation &c, const std::st
         return (term / map * (c.group * c.o) + row) * map + term % map;
     };
     s.in_right = [=](int64_t term, int64_t column) {
-        const int64_t pixel = seen(c, term % map, column % taps);
+        const int64_t pixel = input_pixel(c, term % map, column % taps);
         return pixel == ProductSum::none
                    ? pixel
                    : (term / map * (c.group * c.c) + column / taps) * (c.h * c.w) + pixel;

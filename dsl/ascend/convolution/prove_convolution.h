@@ -1,11 +1,11 @@
-// Proof of the programs of convolutions: which elements of x and of the filters each mmad
-// multiplies, and where each sum goes.
+// Proofs of the programs of convolutions: the elements of x and of the filters that each mmad
+// multiplies, and the element to which each sum is stored.
 //
-// A program runs with the number of its element in place of every value, so moves, transposes and
-// load3d show what arrives where, and each product of an mmad is compared with the convolution's
-// definition. Of large programs not every block runs: the first and the last one, then those
-// between, as long as fewer than `max_elements` have been looked at, and of products no more than
-// a quarter of that in one block.
+// A program runs with the numbers of elements instead of their values, so moves, transposes and
+// load3d show which element arrives where, and each product of an mmad is compared with the
+// definition of the convolution. Of large programs not all blocks run: the first and the last one,
+// then those halfway between, as long as fewer than `max_elements` elements have been checked; of
+// the products of one block no more than a quarter of that.
 #pragma once
 #include "dsl/ascend/convolution/convolution.h"
 #include "dsl/ascend/convolution/dilate.h"
@@ -14,8 +14,8 @@ namespace halyard::ascend {
 
 inline constexpr int64_t max_elements = 1 << 19;
 
-// `p` as it was written, without places. Each throws Error, which names the element, where the
-// program isn't what it should be.
+// Prove programs without addresses. They throw Error, which names the element, if a program doesn't
+// compute what it should.
 void prove(const dv::Program &p, const Filters &f);
 void prove(const dv::Program &p, const Dilation &d);
 void prove(const dv::Program &p, const Correlation &c, const CorrelationTensors &t);

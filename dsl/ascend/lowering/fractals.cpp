@@ -11,7 +11,7 @@ dv::Ref moved(dv::Ref r, const dv::Expr &by) {
 
 namespace {
 
-// The eight blocks of a repeat are rows.
+// An instruction processes eight rows, which are the blocks of a repeat.
 constexpr int64_t at_once = 8;
 
 dv::Vec blocks(dv::VecOp op, const dv::Ref &dst, const Blocks &to, int64_t rows, int64_t repeat) {
@@ -30,7 +30,7 @@ dv::Vec blocks(dv::VecOp op, const dv::Ref &dst, const Blocks &to, int64_t rows,
 void move_blocks(Writer &w, const Blocks &dst, const Blocks &src, int64_t rows, int64_t repeat) {
     for (int64_t r = 0; r < rows; r += at_once) {
         const dv::Ref from = moved(src.ref, r * src.row * fractal_side);
-        // of a number and itself
+        // The maximum of a number and itself is that number.
         dv::Vec v = blocks(dv::VecOp::max, moved(dst.ref, r * dst.row * fractal_side), dst,
                            std::min(at_once, rows - r), repeat);
         for (const int k : {0, 1}) {
@@ -53,22 +53,22 @@ void transpose_squares(Writer &w, const dv::Ref &dst, const dv::Ref &src, int64_
 void rows_to_columns(Writer &w, const dv::Ref &dst, const dv::Ref &src, int64_t rows,
                      int64_t columns) {
     const int64_t squares = columns / fractal_side;
-    const dv::Ref apart = w.temporary(dst.dtype, columns * fractal_side);
-    move_blocks(w, {apart, 1, fractal_side}, {src, squares, 1}, rows, squares);
+    const dv::Ref sorted = w.temporary(dst.dtype, columns * fractal_side);
+    move_blocks(w, {sorted, 1, fractal_side}, {src, squares, 1}, rows, squares);
     for (int64_t r = rows; r < fractal_side; r += at_once) {
-        w.emit(blocks(dv::VecOp::dup, moved(apart, r * fractal_side), {{}, 1, fractal_side},
-                     std::min(at_once, fractal_side - r), squares));
+        w.emit(blocks(dv::VecOp::dup, moved(sorted, r * fractal_side), {{}, 1, fractal_side},
+                      std::min(at_once, fractal_side - r), squares));
     }
-    transpose_squares(w, dst, apart, squares);
-    w.give_back(apart);
+    transpose_squares(w, dst, sorted, squares);
+    w.give_back(sorted);
 }
 
 void columns_to_rows(Writer &w, const dv::Ref &dst, const dv::Ref &src, int64_t columns) {
     const int64_t squares = columns / fractal_side;
-    const dv::Ref apart = w.temporary(dst.dtype, columns * fractal_side);
-    transpose_squares(w, apart, src, squares);
-    move_blocks(w, {dst, squares, 1}, {apart, 1, fractal_side}, fractal_side, squares);
-    w.give_back(apart);
+    const dv::Ref sorted = w.temporary(dst.dtype, columns * fractal_side);
+    transpose_squares(w, sorted, src, squares);
+    move_blocks(w, {dst, squares, 1}, {sorted, 1, fractal_side}, fractal_side, squares);
+    w.give_back(sorted);
 }
 
 }  // namespace halyard::ascend

@@ -11,22 +11,22 @@ using dv::VecOp;
 
 namespace {
 
-// bytes of GM that come to the chip whole, to be gathered from there
+// Tensors of at most so many bytes are loaded as a whole, and gathered from the chip.
 constexpr int64_t max_staged = 32768;
-// rows of a tile are multiples of it: 32 B of the smallest real
+// Rows of a tile are multiples of it: 32 B of the smallest real.
 constexpr int64_t row_elements = 16;
 
-// What the scalar unit computes of integers, beside arithmetic.
-bool goes_by_bits(const Call *c) {
+// Returns true for calls that the scalar unit computes of integers.
+bool is_bitwise(const Call *c) {
     return c->is_intrinsic({Call::likely, Call::likely_if_innermost, Call::bitwise_and,
                             Call::bitwise_or, Call::bitwise_xor, Call::bitwise_not,
                             Call::shift_left, Call::shift_right});
 }
 
-// Looks for operations of integers that the vector unit hasn't, and for reals.
+// Looks for operations on integers that the vector unit lacks, and for reals.
 struct ScalarOperations : IRVisitor {
     using IRVisitor::visit;
-    void visit(const Load *l) override {  // an index is none of the value's operations
+    void visit(const Load *l) override {  // an index isn't part of the value
         reals |= l->type.is_float();
         loads.insert(l->name);
     }
@@ -56,7 +56,7 @@ struct ScalarOperations : IRVisitor {
         IRVisitor::visit(c);
     }
     void visit(const Call *c) override {
-        reals |= !goes_by_bits(c);
+        reals |= !is_bitwise(c);
         any |= c->is_intrinsic({Call::shift_left, Call::shift_right});
         IRVisitor::visit(c);
     }
@@ -64,8 +64,8 @@ struct ScalarOperations : IRVisitor {
     std::set<std::string> loads;
 };
 
-// An integer with an operation that the vector unit hasn't: quotients, remainders, shifts, sums and
-// products of 8 bits, and numbers without a sign. Not a reduction into `result`.
+// Returns true for an integer with an operation that the vector unit lacks: quotients, remainders,
+// shifts, sums and products of 8 bits, unsigned numbers; false for a reduction into `result`.
 bool needs_scalar_unit(const HExpr &e, const std::string &result) {
     const Type t = e.type();
     if (t != Int(32) && t != Int(8) && t != UInt(8)) return false;
@@ -76,8 +76,8 @@ bool needs_scalar_unit(const HExpr &e, const std::string &result) {
 
 using Lets = std::vector<std::pair<std::string, HExpr>>;
 
-// Of loop variables and constants only, with one of them at least. `names` are those of lets that
-// are, too.
+// Returns true if `e` has only loop variables and constants, and one loop variable at least.
+// `names` are lets of such expressions.
 bool is_index(const HExpr &e, const LoweringContext &s, const std::vector<Loop> &loops,
               const Lets &names) {
     struct : IRVisitor {
@@ -99,7 +99,10 @@ bool is_index(const HExpr &e, const LoweringContext &s, const std::vector<Loop> 
         void visit(const Load *) override { other = true; }
         void visit(const FloatImm *) override { other = true; }
         void visit(const Call *c) override {
-            goes_by_bits(c) ? IRVisitor::visit(c) : (void)(other = true);
+            if (is_bitwise(c))
+                IRVisitor::visit(c);
+            else
+                other = true;
         }
         const LoweringContext *s = nullptr;
         const std::vector<Loop> *loops = nullptr;
@@ -119,10 +122,10 @@ public:
     Gather(LoweringContext &s, const std::vector<Loop> &loops, const Store &store, bool unaligned)
         : s_(s), loops_(loops), store_(store), unaligned_(unaligned), lanes_(lanes_of(store)) {}
 
-    Gathered emit() {
+    Gathered run() {
         const HExpr value = mutate(store_.value);
         HExpr result;
-        if (unaligned_ && is_apart()) {
+        if (unaligned_ && is_misaligned()) {
             result =
                 tile({}, store_.index, s_.buffers.at(store_.name).dtype, store_.value.type()).load;
         }
@@ -157,16 +160,16 @@ private:
     const std::vector<Loop> &loops_;
     const Store &store_;
     const bool unaligned_;
-    const std::optional<size_t> lanes_;  // of loops_
+    const std::optional<size_t> lanes_;  // the index in loops_
     struct Tile {
-        HExpr of;  // the load or the index that lies in it
+        HExpr of;  // the load or the index whose values it has
         dv::Ref ref;
         std::vector<size_t> dims;  // loops, outermost first
         std::vector<int64_t> stride;
         HExpr load;
     };
     std::vector<Tile> tiles_;
-    Lets lets_;  // around what is being mutated, of integers that depend on loops alone
+    Lets lets_;  // the lets in scope of integers that depend on loops alone
 
     bool is_known(const HExpr &e) const { return is_index(e, s_, loops_, lets_); }
     HExpr with_lets(HExpr e) const {
@@ -183,7 +186,7 @@ private:
     }
     HExpr visit(const Load *l) override { return is_irregular(l) ? element(l) : HExpr(l); }
 
-    // The loop along which the store's elements follow each other; of numbers for rows, the
+    // Returns the loop along which the store's elements are contiguous; if there is none, the
     // innermost one.
     std::optional<size_t> lanes_of(const Store &store) const {
         std::vector<Loop> linear = loops_;
@@ -198,10 +201,10 @@ private:
     }
 
     bool is_irregular(const Load *l) const {
-        if (l->name == store_.name && !(graph_equal(l->index, store_.index) && is_apart()))
+        if (l->name == store_.name && !(graph_equal(l->index, store_.index) && is_misaligned()))
             return false;
         const Affine a = affine(l->index, loops_);
-        if (!lanes_) return unaligned_ && is_apart(l->name, a);
+        if (!lanes_) return unaligned_ && is_misaligned(l->name, a);
         if (a.nonlinear.count(loops_[*lanes_].var)) return true;
         struct : IRVisitor {
             using IRVisitor::visit;
@@ -210,14 +213,15 @@ private:
             }
             const std::string *lanes = nullptr;
             bool within = false;
-        } places;
-        places.lanes = &loops_[*lanes_].var;
-        l->index.accept(&places);
-        if (places.within) return true;
-        return unaligned_ && is_apart(l->name, a);
+        } loads;
+        loads.lanes = &loops_[*lanes_].var;
+        l->index.accept(&loads);
+        if (loads.within) return true;
+        return unaligned_ && is_misaligned(l->name, a);
     }
-    // On the chip, but with gaps between the lanes, or not at blocks.
-    bool is_apart(const std::string &name, const Affine &a) const {
+    // Returns true for elements on the chip with gaps between lanes, or that aren't aligned to
+    // blocks.
+    bool is_misaligned(const std::string &name, const Affine &a) const {
         const dv::Ref from = s_.buffers.at(name);
         if (!a.nonlinear.empty() || s_.scope(from) != dv::Scope::ub) return false;
         const int64_t unit = dv::c0(from.dtype);
@@ -234,14 +238,15 @@ private:
         return (!lanes_ || a.stride[*lanes_] == 1) &&
                (loads.any || !is_multiple(s_.index(a.base), unit));
     }
-    // Is where the results go; unless they are sums of several iterations.
-    bool is_apart() const {
+    // Returns true if the results are misaligned and aren't sums of several iterations.
+    bool is_misaligned() const {
         const Affine a = affine(store_.index, loops_);
         return unaligned_ && a.nonlinear.empty() &&
-               std::count(a.stride.begin(), a.stride.end(), 0) == 0 && is_apart(store_.name, a);
+               std::count(a.stride.begin(), a.stride.end(), 0) == 0 &&
+               is_misaligned(store_.name, a);
     }
 
-    // Comparisons of linear indices are the vector unit's.
+    // Returns true for comparisons of linear indices, which the vector unit computes.
     bool compares_linear(const HExpr &e) const {
         const auto both = [&](const auto *op, auto of) { return of(op->a) && of(op->b); };
         const auto conditions = [&](const HExpr &c) { return compares_linear(c); };
@@ -258,7 +263,7 @@ private:
         return false;
     }
 
-    // Room for what moves with those loops the expression uses, lanes last.
+    // Declares a tile with a dimension for each loop that `index` uses, lanes last.
     Tile &tile(const HExpr &of, const HExpr &index, DType t, const Type &type) {
         Tile made{of, {}, {}, {}, {}};
         for (size_t d = 0; d < loops_.size(); d++)
@@ -290,8 +295,8 @@ private:
         r.offset = r.offset + elements;
         return r;
     }
-    // body(its place) for every element of a tile's outer `dims` dimensions; their loops' variables
-    // have values meanwhile.
+    // Emits loops over the outer `dims` dimensions of a tile and body(position) in them. The loops'
+    // variables have values in the body.
     void each(const Tile &t, size_t dims, const std::function<void(const dv::Ref &)> &body) {
         const std::function<void(size_t, const dv::Ref &)> level = [&](size_t k,
                                                                        const dv::Ref &to) {
@@ -315,7 +320,7 @@ private:
         s_.w.emit(dv::ScalarSt{to, {reg}});
     }
 
-    // 32 bits without a sign as a real: their upper and their lower half.
+    // Returns an unsigned integer of 32 bits as a real, from its upper and its lower half.
     HExpr of_word(const Type &real, const HExpr &word) {
         const HExpr upper = Cast::make(Int(32), word >> 16);
         const HExpr lower = Cast::make(Int(32), word & 0xffff);
@@ -323,8 +328,7 @@ private:
         return Cast::make(real, scaled + Cast::make(Float(32), index(lower)));
     }
 
-    // The expression with each load, those of its indices first, from where the scalar unit can
-    // read it.
+    // Replaces each load, those of its indices first, by one that the scalar unit can read.
     HExpr with_staged_loads(const HExpr &e) {
         struct : IRMutator {
             using IRMutator::visit;
@@ -337,11 +341,11 @@ private:
         return loads.mutate(e);
     }
 
-    // Integers of elements, by the scalar unit.
+    // Computes integers element by element, by the scalar unit.
     HExpr computed(const HExpr &e) {
         if (HExpr already = known(e); already.defined()) return already;
         const HExpr value = with_staged_loads(e);
-        s_.write_fills();  // it may read what one of them begins
+        s_.write_fills();  // the scalar unit may read initial values
         const Tile t = tile(e, e, dtype_of(e.type()), e.type());
         s_.w.warnings.push_back("W-SCALAR " + s_.w.stage + ": integers are computed one by one");
         const int64_t values = int64_t(1) << e.type().bits();
@@ -351,7 +355,7 @@ private:
         return t.load;
     }
 
-    // An index, or a condition on indices as 0 and 1.
+    // Computes an index, or a condition on indices as 0 or 1.
     HExpr index(const HExpr &inner) {
         const HExpr e = with_lets(inner);
         if (HExpr already = known(e); already.defined()) return already;
@@ -371,8 +375,8 @@ private:
         }
         return t.load;
     }
-    // The first block by the scalar unit, the others of a row from those before, by adding; other
-    // rows from the first one.
+    // Computes a linear index: the first block by the scalar unit, the other blocks of a row by
+    // adding to those before, other rows by adding to the first one.
     void count(const Tile &t, const Affine &a) {
         const int64_t n = loops_[*lanes_].extent;
         const int64_t unit = dv::c0(DType::i32);
@@ -395,7 +399,7 @@ private:
     void add(const std::vector<int64_t> &extents, const dv::Ref &to, const dv::Ref &from,
              const dv::Number &n) {
         Vectors v(s_.w, extents);
-        const Operand number = v.spread(n, DType::i32);
+        const Operand number = v.broadcast(n, DType::i32);
         v.binary(VecOp::add, {to, {1}}, {from, {1}}, number);
         v.give_back(number);
     }
@@ -407,7 +411,7 @@ private:
         const HExpr from = staged(l, with_staged_loads(l->index));
         const Load *load = from.as<Load>();
         const dv::Ref source = s_.buffers.at(load->name);
-        s_.write_fills();  // it may read what one of them begins
+        s_.write_fills();  // the scalar unit may read initial values
         const Tile t = tile(l, l->index, source.dtype, l->type);
         each(t, t.dims.size(), [&](const dv::Ref &to) {
             const std::string reg = s_.w.reg();
@@ -425,7 +429,8 @@ private:
         return t.load;
     }
 
-    // A load from GM as one from the chip, where all that its index can reach isn't much.
+    // Replaces a load from GM by one from the chip, if few elements are within the bounds of its
+    // index.
     HExpr staged(const Load *l, const HExpr &index) {
         const HExpr as_it_is = Load::make(l->type, l->name, index, l->image, l->param, l->predicate,
                                           l->alignment);
@@ -443,7 +448,7 @@ private:
         const int64_t blocks = std::min((elements + unit - 1) / unit, all / unit);
         const HExpr first = simplify(clamp(reach.min, 0, int(all - blocks * unit)));
         const dv::Ref here = s_.w.double_buffer(from.buffer + "_ub", dv::Scope::ub, from.dtype,
-                                           blocks * unit);
+                                                blocks * unit);
         s_.w.emit(dv::Dma{here, at(from, s_.index(first)), 1, blocks, 0, 0});
         s_.buffers[here.buffer] = here;
         return Load::make(l->type, here.buffer, simplify(index - first), {}, {}, const_true(), {});
@@ -463,7 +468,7 @@ Gathered gather(LoweringContext &s, const std::vector<Loop> &loops, const Store 
             s.bounds[l.var] = {0, 0};
         }
     }
-    return Gather(s, longer, store, unaligned).emit();
+    return Gather(s, longer, store, unaligned).run();
 }
 
 }  // namespace halyard::ascend

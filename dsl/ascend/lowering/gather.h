@@ -1,24 +1,24 @@
-// Tiles of what a nest reads where no vector instruction can: elements here and there, and indices
-// that stand as values.
+// Gathering: copies elements that no vector instruction of a nest can load, and indices that are
+// values, to tiles on the chip.
 #pragma once
 #include "dsl/ascend/lowering/nest.h"
 
 namespace halyard::ascend {
 
-// A store that reads at linear indices alone: what another one reads elsewhere lies in tiles.
+// A store all of whose loads are at linear indices, because the others have been copied to tiles.
 struct Gathered {
     Halide::Internal::Stmt store;
-    // then, by the scalar unit: a tile's results to their places; undefined where they are there
-    // already
+    // Copies the results from a tile to their indices, by the scalar unit; undefined if `store`
+    // stores them there.
     Halide::Internal::Stmt scattered;
-    std::vector<dv::Ref> tiles;  // temporaries, to give back behind the nest
+    std::vector<dv::Ref> tiles;  // temporaries, which the caller gives back after the nest
 };
 
-// Loads whose index isn't linear along the lanes are put together by the scalar unit, with
-// W-SCALAR; linear indices are counted by the vector unit. Other loops that an index isn't linear
-// in stay as they are. With `unaligned` also what lies on the chip with gaps between the lanes, or
-// not at blocks, the results included. Throws DispatchError for an index that the scalar unit can't
-// compute.
+// Emits the tiles of a store. Loads whose index isn't linear along the lanes are gathered by the
+// scalar unit, with W-SCALAR; the vector unit computes linear indices that are values. Loops in
+// which other indices aren't linear are unchanged. With `unaligned`, operands on the chip with gaps
+// between lanes, or that aren't aligned to blocks, are copied, too, including the results. Throws
+// DispatchError for an index that the scalar unit can't compute.
 Gathered gather(LoweringContext &s, const std::vector<Loop> &loops,
                 const Halide::Internal::Store &store, bool unaligned);
 

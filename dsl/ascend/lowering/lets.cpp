@@ -9,7 +9,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-// The names that indices, loops and conditions are made of.
+// Collects the names that indices, loops and conditions use.
 class IndexNames : public IRVisitor {
 public:
     std::set<std::string> names;
@@ -54,9 +54,9 @@ private:
     }
 };
 
-// Lets stand where they are used, but for those of reals inside expressions: what is the same is
-// found again in each expression. Values that would become long are lets of the expression instead,
-// or one in another in another would never end.
+// Inlines lets, except those of reals within expressions; common subexpressions are found again in
+// each expression. Values that would become long become lets of the expression, because nested ones
+// would grow exponentially.
 class WithoutLets : public IRMutator {
 public:
     explicit WithoutLets(const Stmt &s) : indices_(s) {}
@@ -66,7 +66,7 @@ private:
     static constexpr double max_terms = 200;
     const IndexNames indices_;
     std::map<std::string, Expr> values_;
-    std::map<std::string, double> terms_;  // of values, all lets in place
+    std::map<std::string, double> terms_;  // the number of terms of values with all lets inlined
     std::vector<std::pair<std::string, Expr>> kept_;
 
     double terms_of(const Expr &e) const {

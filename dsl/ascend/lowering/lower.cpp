@@ -20,12 +20,13 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-// total$3: the Func's own name.
+// Returns the Func's own name of "total$3".
 std::string stage_name(const std::string &halide_name) {
     return halide_name.substr(0, halide_name.find('$'));
 }
 
-// x.s1.r10$x.tile_x: a name as text forms have it.
+// Returns the name of a loop or buffer in a program, given Halide's: "tile_x" for
+// "x.s1.r10$x.tile_x".
 std::string short_name(const std::string &halide_name) {
     std::string s = halide_name.substr(halide_name.rfind('.') + 1);
     if (const size_t counter = s.find('$'); counter != 0) s = s.substr(0, counter);
@@ -35,7 +36,7 @@ std::string short_name(const std::string &halide_name) {
     return s;
 }
 
-// Does the condition compare reals that are read?
+// Returns true if the condition reads reals.
 bool on_reals(const HExpr &condition) {
     struct : IRVisitor {
         using IRVisitor::visit;
@@ -46,12 +47,12 @@ bool on_reals(const HExpr &condition) {
     return found.reals;
 }
 
-// Stores under a condition as stores of what is chosen: a comparison of reals is no branch of the
-// scalar unit's. The first store into a buffer is a definition of its own, which Halide leaves out
-// where nobody reads it: that one is made always.
-class Chosen : public IRMutator {
+// Replaces stores under a condition by stores of a selection, because the scalar unit can't branch
+// on a comparison of reals. The first store to a buffer is its definition, which Halide leaves out
+// if nothing reads it: it stays unconditional.
+class PredicatedStores : public IRMutator {
 public:
-    Chosen(const HExpr &condition, const std::set<std::string> &written)
+    PredicatedStores(const HExpr &condition, const std::set<std::string> &written)
         : condition_(condition), written_(written) {}
 
 private:
@@ -71,15 +72,18 @@ private:
     }
 };
 
-// Of an allocation: a Func's, or a part of it: "sums$2.1" is the second value of a Tuple.
-auto place_of(const Kernel &k, const std::string &name) {
+// Returns the scope of an allocation, which is a Func or a part of it: "sums$2.1" is the second
+// value of a Tuple.
+auto scope_of(const Kernel &k, const std::string &name) {
     const auto own = k.buffer_plan.scope.find(name);
-    return own != k.buffer_plan.scope.end() ? own : k.buffer_plan.scope.find(name.substr(0, name.rfind('.')));
+    return own != k.buffer_plan.scope.end()
+               ? own
+               : k.buffer_plan.scope.find(name.substr(0, name.rfind('.')));
 }
 
-class Walk : public IRVisitor {
+class StatementLowering : public IRVisitor {
 public:
-    Walk(Kernel &k, CallNumbers &numbers, dv::Program &program)
+    StatementLowering(Kernel &k, CallNumbers &numbers, dv::Program &program)
         : k_(k), w_(program), s_{w_, program.chip(),
                                  {}, {},
                                  {}, [&numbers](const HExpr &e) { return numbers.of(e); },
@@ -87,7 +91,7 @@ public:
 
     std::vector<std::string> warnings() const { return w_.warnings; }
     std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
-    void emit(const std::string &stage, const Stmt &body) {
+    void lower(const std::string &stage, const Stmt &body) {
         w_.stage = stage_name(stage);
         inside(body);
     }
@@ -98,24 +102,23 @@ private:
     Writer w_;
     LoweringContext s_;
     Uses uses_;
-    int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
+    int64_t inner_cores_ = 0;  // in a parallel loop: iterations of the parallel loop within it
     // The loops and branches around, outermost first: a loop's variable, or "" for a branch.
     std::vector<std::string> around_;
-    // buffers that a store before this one goes into
-    std::set<std::string> written_;
-    // of accumulators: how many of them stand around their allocation
+    std::set<std::string> written_;  // buffers that stores before this one have written
+    // The number of loops and branches around the allocation of each accumulator.
     std::map<std::string, size_t> around_allocation_;
 
-    // What is in a loop or a branch, which `name` says.
+    // Lowers the body of a loop or branch with this name in around_.
     void in_one(const std::string &name, const Stmt &s) {
         around_.push_back(name);
         inside(s);
         around_.pop_back();
     }
-    // The cube unit's first product is written over what an accumulator held. Which one is the
-    // first can't be told where terms come in parts, by a loop that other stages stand in, or under
-    // a condition.
-    void refuse_parts_of_sums(const Store &store) const {
+    // The cube unit's first product overwrites the accumulator. Which product is the first isn't
+    // known if terms are added in parts, by a loop with other stages in it, or under a condition:
+    // throws DispatchError then.
+    void refuse_partial_sums(const Store &store) const {
         const auto allocation = around_allocation_.find(store.name);
         if (allocation == around_allocation_.end() || is_const(store.value)) return;
         for (size_t k = allocation->second; k < around_.size(); k++) {
@@ -130,7 +133,7 @@ private:
         }
     }
 
-    // The statements of one body of the program.
+    // Lowers the statements of one body of the program.
     void inside(const Stmt &s) {
         s_.write_fills();
         s.accept(this);
@@ -144,7 +147,7 @@ private:
     }
     void visit(const Allocate *op) override {
         written_.erase(op->name);
-        const auto at = place_of(k_, op->name);
+        const auto at = scope_of(k_, op->name);
         if (at == k_.buffer_plan.scope.end())
             throw DispatchError(k_.op->name, "its stage " + op->name + " has no place on the chip");
         std::vector<int64_t> extents;
@@ -159,12 +162,12 @@ private:
         }
         for (const int64_t e : extents)
             size *= e;
-        // What is only loaded arrives in two slots, as what isn't kept does.
+        // A Func that only loads has two slots, like inputs that aren't kept.
         const bool loaded = k_.buffer_plan.loaded.count(op->name) != 0;
-        const Uses::Buffer uses = uses_.meet(op, loaded);
+        const Uses::Buffer uses = uses_.add(op, loaded);
         if (uses.readers) s_.readers[op->name] = *uses.readers;
-        if (!uses.place_of.empty()) {
-            s_.buffers[op->name] = s_.buffers.at(uses.place_of);
+        if (!uses.reused.empty()) {
+            s_.buffers[op->name] = s_.buffers.at(uses.reused);
             return op->body.accept(this);
         }
         s_.buffers[op->name] =
@@ -177,7 +180,7 @@ private:
     void visit(const AssertStmt *) override {}
     void visit(const IfThenElse *op) override {
         if (on_reals(op->condition) && !op->else_case.defined()) {
-            const Stmt chosen = Chosen(op->condition, written_).mutate(op->then_case);
+            const Stmt chosen = PredicatedStores(op->condition, written_).mutate(op->then_case);
             return chosen.accept(this);
         }
         s_.write_fills();
@@ -188,7 +191,7 @@ private:
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
     void visit(const Store *op) override {
-        refuse_parts_of_sums(*op);
+        refuse_partial_sums(*op);
         written_.insert(op->name);
         lower_nest(s_, {}, *op);
     }
@@ -197,7 +200,7 @@ private:
         return a != b && a.find('.') != std::string::npos &&
                a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
     }
-    // Stores side by side may be a Tuple's, whose values are all computed before any is stored.
+    // Consecutive stores may be a Tuple's, whose values are all computed before any is stored.
     void visit(const Block *op) override {
         std::vector<Stmt> parts;
         const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
@@ -216,11 +219,11 @@ private:
                 tuple.push_back(parts[k].as<Store>());
             }
             if (!tuple.empty()) {
-                emit({}, tuple);
+                lower_stores({}, tuple);
                 continue;
             }
-            // What follows a loop of tiles, the shorter last one say, lies in the memory of its
-            // buffers.
+            // What follows a loop of tiles, for example the shorter last tile, reuses the memory of
+            // its buffers.
             const For *tiles = parts[k].as<For>();
             if (tiles && is_tile_loop(tiles->name) && k + 1 < parts.size())
                 w_.scope([&] { inside(parts[k]); });
@@ -229,10 +232,10 @@ private:
             k++;
         }
     }
-    // Stores in loops of their own.
-    void emit(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+    // Lowers stores within loops.
+    void lower_stores(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
         for (const Store *store : stores) {
-            refuse_parts_of_sums(*store);
+            refuse_partial_sums(*store);
             written_.insert(store->name);
         }
         if (reads_another(stores)) return lower_tuple(s_, loops, stores);
@@ -240,15 +243,15 @@ private:
     }
 
     void visit(const For *op) override {
-        if (op->for_type == ForType::Parallel) return cores(op);
+        if (op->for_type == ForType::Parallel) return parallel_loop(op);
         std::vector<Loop> loops;
         std::vector<const Store *> stores;
         const Stmt whole = op;
         std::vector<Stmt> made;  // keeps what `stores` points to
-        if (nest(whole, loops, stores, made)) return emit(loops, stores);
+        if (nest(whole, loops, stores, made)) return lower_stores(loops, stores);
         const auto first = as_const_int(op->min);
         const auto count = as_const_int(op->extent);
-        if (first && count && *count > 1 && ragged(op))
+        if (first && count && *count > 1 && is_ragged(op))
             return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min);
         const dv::Expr end = begin + s_.index(op->extent);
@@ -265,8 +268,8 @@ private:
         s_.reduced |= before;
     }
 
-    // Has a loop or a buffer in it whose length isn't a number and depends on this one?
-    static bool ragged(const For *op) {
+    // Returns true if an extent in the body isn't constant and depends on this loop.
+    static bool is_ragged(const For *op) {
         struct : IRVisitor {
             using IRVisitor::visit;
             void visit(const For *f) override {
@@ -286,8 +289,8 @@ private:
         op->body.accept(&lengths);
         return lengths.found;
     }
-    // The last iteration, where tiles are shorter, on its own. What is ragged without it is parted
-    // again.
+    // Lowers the last iteration, whose tiles are shorter, separately. If the others are still
+    // ragged, they are peeled again.
     void peel(const For *op, int64_t first, int64_t last) {
         Scope<Interval> bounds;
         bounds.push(op->name, Interval(int(first), int(last) - 1));
@@ -299,8 +302,8 @@ private:
         simplify(substitute(op->name, int(last), op->body)).accept(this);
     }
 
-    // Iterations of the parallel loop are the program's blocks, those of one within another too.
-    void cores(const For *op) {
+    // Makes the iterations of a parallel loop, and of one within it, the program's blocks.
+    void parallel_loop(const For *op) {
         const int64_t extent = constant(op->extent, k_.op->name);
         const dv::Expr block = dv::Expr::var("block_idx");
         s_.bounds[op->name] = {0, extent - 1};
@@ -315,29 +318,30 @@ private:
             void visit(const For *f) override {
                 if (f->for_type == ForType::Parallel) {
                     if (const auto n = as_const_int(simplify(f->extent)))
-                        most = std::max(most, int64_t(*n));
+                        iterations = std::max(iterations, int64_t(*n));
                 }
                 IRVisitor::visit(f);
             }
-            int64_t most = 1;
+            int64_t iterations = 1;
         } within;
         op->body.accept(&within);
-        inner_cores_ = within.most;
+        inner_cores_ = within.iterations;
         w_.program.blocks = extent * inner_cores_;
         s_.variables[op->name] = inner_cores_ > 1 ? block / inner_cores_ : block;
         iteration(op, extent);
         inner_cores_ = 0;
     }
-    // The last of a parallel loop is written by itself where its tile is shorter, and so is the
-    // first one where it differs from those between.
+    // Lowers an iteration of a parallel loop. The last one is lowered separately if its tile is
+    // shorter, and so is the first one if it differs from those between.
     void iteration(const For *op, int64_t extent) {
-        if (extent == 1 || !ragged(op)) return inside(op->body);
+        if (extent == 1 || !is_ragged(op)) return inside(op->body);
         const dv::Expr core = s_.variables.at(op->name);
         dv::Body last = w_.nested([&] { one_core(op, extent - 1); });
         dv::Body others = w_.nested([&] {
             const Stmt before = between(op, 0, extent - 2);
             const Stmt rest = between(op, 1, extent - 2);
-            const bool alike = extent < 4 || !ragged(before.as<For>()) || ragged(rest.as<For>());
+            const bool alike = extent < 4 || !is_ragged(before.as<For>()) ||
+                               is_ragged(rest.as<For>());
             if (alike) return inside(before.as<For>()->body);
             dv::Body first = w_.nested([&] { one_core(op, 0); });
             dv::Body middle = w_.nested([&] { inside(rest.as<For>()->body); });
@@ -348,7 +352,7 @@ private:
     void one_core(const For *op, int64_t core) {
         inside(simplify(substitute(op->name, int(core), op->body)));
     }
-    // The loop with a body that is right for those iterations only.
+    // Returns the loop with a body that is valid for the iterations from `first` to `last` only.
     static Stmt between(const For *op, int64_t first, int64_t last) {
         Scope<Interval> bounds;
         bounds.push(op->name, Interval(int(first), int(last)));
@@ -357,8 +361,9 @@ private:
                          op->device_api, body);
     }
 
-    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several
-    // stores either don't read each other, or are a Tuple's.
+    // Returns true if `s` is loops around stores alone, which are appended to `loops`, outermost
+    // first and beginning at 0, and `stores`. Several stores either don't read each other, or are a
+    // Tuple's.
     static bool nest(const Stmt &s, std::vector<Loop> &loops, std::vector<const Store *> &stores,
                      std::vector<Stmt> &made) {
         if (const auto *f = s.as<For>()) {
@@ -408,7 +413,7 @@ private:
     }
 };
 
-// A program for each stage that reaches global memory, in their order.
+// Lowers each stage that is stored to global memory to a program, in their order.
 class Programs {
 public:
     explicit Programs(Kernel &k) : k_(k) {
@@ -429,11 +434,11 @@ public:
 
     Lowered lower() {
         if (k_.buffer_plan.program) return handwritten();
-        if (!k_.buffer_plan.written.empty()) return as_written();
+        if (!k_.buffer_plan.emitted.empty()) return emitted();
         refuse_unsigned();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         const Stmt s = m.get_conceptual_stmt();
-        top(simplify(without_lets(s)), k_.op->name);
+        lower_stages(simplify(without_lets(s)), k_.op->name);
         for (auto &p : result_.programs) {
             p.tensors = tensors_;
             p.scalars = numbers_.parameters();
@@ -448,11 +453,12 @@ private:
     CallNumbers numbers_;
     Lowered result_;
     std::vector<dv::GmTensor> tensors_;
-    std::vector<int64_t> elements_;  // that the call lays into each
+    std::vector<int64_t> elements_;  // the number of elements that the call needs of each tensor
     std::map<std::string, dv::Ref> buffers_;
 
-    // A power of integers, by squaring, is so large once it stands in one expression that Halide's
-    // lowering takes minutes. Random words are products of counters alone.
+    // Throws DispatchError for products of unsigned integers that are read. A power of integers by
+    // squaring is so large as one expression that Halide's lowering takes minutes. Random words are
+    // products of counters alone.
     void refuse_unsigned() const {
         struct : IRVisitor {
             using IRVisitor::visit;
@@ -479,7 +485,8 @@ private:
         }
     }
 
-    // Whole blocks, and one more: an instruction moves no less, wherever it begins.
+    // Adds a tensor of whole blocks and one more, because an instruction moves whole blocks from
+    // any offset.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size,
              dv::GmTensor::Use use) {
         elements_.push_back(size);
@@ -489,28 +496,28 @@ private:
         buffers_[halide_name] = {name, 0, 0, d};
     }
 
-    void top(const Stmt &s, const std::string &stage) {
+    void lower_stages(const Stmt &s, const std::string &stage) {
         if (const auto *op = s.as<Block>()) {
-            top(op->first, stage);
-            return top(op->rest, stage);
+            lower_stages(op->first, stage);
+            return lower_stages(op->rest, stage);
         }
         if (const auto *op = s.as<ProducerConsumer>())
-            return top(op->body, op->is_producer ? op->name : stage);
+            return lower_stages(op->body, op->is_producer ? op->name : stage);
         if (const auto *op = s.as<Allocate>();
-            op && place_of(k_, op->name) == k_.buffer_plan.scope.end()) {
+            op && scope_of(k_, op->name) == k_.buffer_plan.scope.end()) {
             int64_t size = 1;
             for (const HExpr &e : op->extents)
                 size *= constant(e, k_.op->name);
             add(op->name, "workspace" + std::to_string(tensors_.size()), op->type, size,
                 dv::GmTensor::workspace);
-            return top(op->body, stage);
+            return lower_stages(op->body, stage);
         }
         if (s.as<Free>() || s.as<Evaluate>() || s.as<AssertStmt>()) return;
         dv::Program p = program();
-        Walk walk(k_, numbers_, p);
-        walk.buffers() = buffers_;
-        walk.emit(stage, s);
-        for (auto &w : walk.warnings()) {
+        StatementLowering lowering(k_, numbers_, p);
+        lowering.buffers() = buffers_;
+        lowering.lower(stage, s);
+        for (auto &w : lowering.warnings()) {
             if (std::find(result_.warnings.begin(), result_.warnings.end(), w) ==
                 result_.warnings.end())
                 result_.warnings.push_back(w);
@@ -519,10 +526,10 @@ private:
         result_.programs.push_back(std::move(p));
     }
 
-    Lowered as_written() {
+    Lowered emitted() {
         for (auto &t : k_.buffer_plan.workspaces)
             tensors_.push_back(t);
-        for (auto &write : k_.buffer_plan.written) {
+        for (auto &write : k_.buffer_plan.emitted) {
             result_.programs.push_back(program());
             Writer w(result_.programs.back());
             w.stage = k_.op->name;
@@ -540,8 +547,8 @@ private:
         return p;
     }
 
-    // The program that the op has instead of a schedule. Its tensors have room for what the call
-    // lays into them.
+    // Returns the handwritten program. Throws DispatchError if its tensors are too small for the
+    // call, have other dtypes, or if it has a scalar that the op lacks.
     Lowered handwritten() {
         const dv::Program &p = *k_.buffer_plan.program;
         const auto wrong = [&](const std::string &what) {

@@ -1,11 +1,11 @@
 // Lowering: from a scheduled kernel to Da Vinci programs.
 //
-// Halide's conceptual statement is walked once (ascend/lower.cpp). A nest of loops around one store
-// is taken apart as a whole: indices into base and strides (affine.h), copies into bursts (move.h),
-// expressions into vector instructions (values.h, vector.h), reductions into trees of them
-// (reduce.h), products of matrices into fractals (cube.h). What none of these can say runs on the
-// scalar unit, element by element, with a warning. Below this line no Halide type is left: placing
-// buffers and synchronising is ascend/'s.
+// Halide's conceptual statement is traversed once (lower.cpp). A nest of loops around one store is
+// lowered as a whole (nest.h): indices to a base and strides (affine.h), copies to bursts (move.h),
+// expressions to vector instructions (values.h, vector.h), reductions to trees of them (reduce.h),
+// products of matrices to fractals (cube.h). All else is computed by the scalar unit, element by
+// element, with a warning. The result has no Halide types; ascend/passes places its buffers and
+// synchronises it.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,18 +15,18 @@
 
 namespace halyard::ascend {
 
-// Programs that run one after the other. All have the same tensors, inputs, outputs, then
-// workspaces, and the same scalars.
+// Programs that run one after the other. All have the same tensors (inputs, outputs, then
+// workspaces) and the same scalars.
 struct Lowered {
     std::vector<dv::Program> programs;
     std::vector<std::string> warnings;
-    // The values of the programs' scalars at a call: of numbers, in the record's order, of which
-    // real ones count.
+    // Functions that compute the programs' scalars from the values of the record's scalars, in its
+    // order.
     std::vector<std::function<double(const std::vector<double> &)>> scalars;
 };
 
-// Throws DispatchError where the op can't be had on the chip; with `strict` also where the scalar
-// unit would have to step in.
+// Lowers a kernel. Throws DispatchError if the op has no Ascend program; with `strict` also if the
+// scalar unit would compute elements.
 Lowered lower(Kernel &k, bool strict = false);
 
 }  // namespace halyard::ascend

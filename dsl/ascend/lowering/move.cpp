@@ -20,9 +20,10 @@ struct Dimension {
     int64_t extent, dst, src;
 };
 
-class Moves {
+class MoveEmitter {
 public:
-    Moves(Writer &w, const Operand &dst, const Operand &src, std::vector<Dimension> dimensions)
+    MoveEmitter(Writer &w, const Operand &dst, const Operand &src,
+                std::vector<Dimension> dimensions)
         : w_(w), dst_(dst), src_(src), bytes_(int64_t(bytes_of(dst.ref.dtype))),
           unit_(dv::block_bytes / bytes_), all_(std::move(dimensions)) {}
 
@@ -30,7 +31,7 @@ public:
         merge();
         if (all_.empty() || all_[0].dst != 1 || all_[0].src != 1) {
             if (!all_.empty() && all_[0].src != 1 && all_[0].dst == 1 && !dst_.in_gm())
-                return apart();
+                return gather();
             all_.insert(all_.begin(), {1, 1, 1});
         }
         run_ = all_[0].extent;
@@ -42,7 +43,7 @@ public:
 private:
     Writer &w_;
     const Operand dst_, src_;
-    const int64_t bytes_, unit_;  // of an element; elements of a block
+    const int64_t bytes_, unit_;  // bytes of an element; elements of a block
     std::vector<Dimension> all_;  // innermost first
     int64_t run_ = 1;
 
@@ -70,7 +71,7 @@ private:
         return m;
     }
 
-    // Loops over `outer`, the body getting both offsets.
+    // Emits loops over `outer`, and body(dst, src) with both offsets in them.
     void each(const std::vector<Dimension> &outer,
               const std::function<void(const Expr &dst, const Expr &src)> &body) {
         const std::function<void(size_t, const Expr &, const Expr &)> level =
@@ -88,8 +89,8 @@ private:
             throw NotVectorizable("a move to or from " + r.buffer + " within a block of 32 B");
     }
 
-    // Bursts of so many blocks. One dimension becomes nburst where its gaps are whole blocks, the
-    // others loops.
+    // Emits bursts of `blocks` blocks. One dimension whose gaps are whole blocks becomes nburst,
+    // the others become loops.
     void bursts(int64_t blocks, const Ref &dst, const Ref &src, std::vector<Dimension> outer) {
         at_block(dst);
         at_block(src);
@@ -103,7 +104,7 @@ private:
             const bool fits = to >= 0 && from >= 0 && to <= max_gap && from <= max_gap;
             if (fits && (best == outer.size() || outer[d].extent > outer[best].extent)) best = d;
         }
-        if (best == outer.size() && apart_by_parts_of_blocks(blocks, dst, src, outer)) return;
+        if (best == outer.size() && bursts_by_period(blocks, dst, src, outer)) return;
         if (best == outer.size()) {
             return each(outer, [&](const Expr &to, const Expr &from) {
                 w_.emit(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0});
@@ -114,7 +115,7 @@ private:
         each(outer, [&](const Expr &to, const Expr &from) {
             const auto part = [&](const Expr &first, int64_t count) {
                 w_.emit(dv::Dma{at(dst, to + first * burst.dst), at(src, from + first * burst.src),
-                               count, blocks, gap(burst.src), gap(burst.dst)});
+                                count, blocks, gap(burst.src), gap(burst.dst)});
             };
             const int64_t whole = burst.extent / max_bursts;
             const int64_t rest = burst.extent % max_bursts;
@@ -124,17 +125,18 @@ private:
         });
     }
 
-    // Rows in GM that don't begin at blocks: every so manieth does, as seen from the first one.
-    bool apart_by_parts_of_blocks(int64_t blocks, const Ref &dst, const Ref &src,
-                                  const std::vector<Dimension> &outer) {
+    // Emits the bursts of rows in GM that aren't aligned to blocks: every `period`th row has the
+    // alignment of the first one. Returns false if there are no such rows.
+    bool bursts_by_period(int64_t blocks, const Ref &dst, const Ref &src,
+                          const std::vector<Dimension> &outer) {
         if (!src_.in_gm()) return false;
         for (size_t d = 0; d < outer.size(); d++) {
             const Dimension rows = outer[d];
             const int64_t period = unit_ / std::gcd(rows.src, unit_);
             const int64_t from = rows.src * period / unit_ - blocks;
             const int64_t to = rows.dst * period / unit_ - blocks;
-            if (rows.src % unit_ == 0 || rows.dst % unit_ || from < 0 || to < 0 ||
-                from > max_gap || to > max_gap || rows.extent < 2 * period)
+            if (rows.src % unit_ == 0 || rows.dst % unit_ || from < 0 || to < 0 || from > max_gap ||
+                to > max_gap || rows.extent < 2 * period)
                 continue;
             std::vector<Dimension> rest = outer;
             rest[d] = {period, rows.dst, rows.src};
@@ -154,9 +156,9 @@ private:
         return false;
     }
 
-    // Elements that lie apart in GM arrive in a block each, and the scalar unit puts them side by
-    // side.
-    void apart() {
+    // Loads elements with a stride in GM as a block each; the scalar unit copies them to contiguous
+    // memory.
+    void gather() {
         const Dimension line = all_[0];
         all_.erase(all_.begin());
         w_.warnings.push_back("W-SCALAR " + w_.stage + ": elements of " + src_.ref.buffer +
@@ -178,8 +180,8 @@ private:
         });
     }
 
-    // Rows whose last block isn't full. The block that ends with the row is written by itself, over
-    // a part of the one before it.
+    // Stores rows whose last block isn't full. The block that ends with the row is stored
+    // separately, and overlaps the one before it.
     void uneven_rows() {
         if (all_.empty() && run_ < unit_ && is_end()) return short_end();
         int64_t dense = run_;
@@ -188,7 +190,7 @@ private:
             is_dense &= d.dst == dense;
             dense *= d.extent;
         }
-        // rows shorter than a block follow each other: as one run
+        // Contiguous rows that are shorter than a block are stored as one run.
         if (run_ < unit_ && is_dense && !all_.empty()) {
             w_.warnings.push_back("W-SCALAR " + w_.stage + ": rows of " +
                                   std::to_string(run_ * bytes_) +
@@ -197,7 +199,7 @@ private:
             each(all_, [&](const Expr &to, const Expr &from) {
                 copy(run_, at(together, to), 1, at(src_.ref, from), 1);
             });
-            Moves(w_, dst_, {together, {}, dv::Scope::ub}, {{dense, 1, 1}}).emit();
+            MoveEmitter(w_, dst_, {together, {}, dv::Scope::ub}, {{dense, 1, 1}}).emit();
             w_.give_back(together);
             return;
         }
@@ -211,7 +213,7 @@ private:
         w_.give_back(last);
     }
 
-    // Less than a block, and the tensor ends with it: zeros follow.
+    // Stores less than a block at the end of a tensor, followed by zeros.
     void short_end() {
         Ref block = w_.temporary(dst_.ref.dtype, unit_);
         Ref halves = block;
@@ -222,11 +224,11 @@ private:
         w_.give_back(block);
     }
 
-    // Less than a block, with something else behind it: the block is read, changed and written
+    // Stores less than a block that other elements follow: the block is read, changed and written
     // back.
     void merged_blocks() {
-        // Behind a core's last elements lie another core's, which the block would put back as they
-        // were.
+        // Another core's elements may be in the same block, which would be written back with old
+        // values.
         if (w_.program.blocks.constant() != 1) {
             throw DispatchError("ascend", w_.stage + ": cores would change the same blocks of " +
                                               dst_.ref.buffer + " in part");
@@ -242,7 +244,8 @@ private:
         w_.give_back(block);
     }
 
-    // The run ends with the tensor, which has whole blocks and one more (lower.cpp).
+    // Returns true if the run ends with the tensor, which has whole blocks and one more
+    // (lower.cpp).
     bool is_end() const {
         const auto offset = dst_.ref.offset.constant();
         const auto size = w_.program.tensor(dst_.ref.buffer)->size.constant();
@@ -257,7 +260,7 @@ void move(Writer &w, const std::vector<int64_t> &extents, const Operand &dst, co
     std::vector<Dimension> dimensions;
     for (size_t d = 0; d < extents.size(); d++)
         dimensions.push_back({extents[d], dst.stride[d], src.stride[d]});
-    Moves(w, dst, src, dimensions).emit();
+    MoveEmitter(w, dst, src, dimensions).emit();
 }
 
 }  // namespace halyard::ascend

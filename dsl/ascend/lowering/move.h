@@ -1,4 +1,4 @@
-// Moves between global memory and the chip: which bursts a loop nest that only copies becomes.
+// Moves between global memory and the chip: emits the bursts of a nest of loops that only copies.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace halyard::ascend {
 
-// dst[...] = src[...] over loops of these extents, one side in GM. Elements beyond a burst's end
-// are read up to the next block, and never written in GM: what doesn't fill its last block is put
-// together by the scalar unit. Throws DispatchError where elements lie apart in GM and would have
-// to be written one by one.
+// Emits dst[...] = src[...] over loops of these extents; one side is in GM. A burst reads up to the
+// end of its last block, but GM isn't written beyond the elements: the scalar unit assembles a last
+// block that isn't full. Throws NotVectorizable if an operand on the chip isn't aligned, and
+// DispatchError if cores would change the same blocks of GM in part.
 void move(Writer &w, const std::vector<int64_t> &extents, const Operand &dst, const Operand &src);
 
 }  // namespace halyard::ascend

@@ -6,7 +6,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-// The f16 expression whose value e has, undefined where there is none.
+// Returns the f16 expression that has the value of `e`; undefined if there is none.
 Expr exact(const Expr &e) {
     if (const auto *c = e.as<Cast>(); c && c->value.type() == Float(16)) return c->value;
     if (const auto *f = e.as<FloatImm>(); f && double((float16_t) float(f->value)) == f->value)
@@ -14,7 +14,7 @@ Expr exact(const Expr &e) {
     return Expr();
 }
 
-// float16(e), where no f32 has to be computed for it.
+// Returns float16(e) computed in f16; undefined if it needs f32.
 Expr rounded(const Expr &e) {
     if (Expr x = exact(e); x.defined()) return x;
     if (const auto *op = e.as<Max>()) {

@@ -13,7 +13,7 @@ void prove(const Halide::Expr &index, const std::vector<Loop> &loops, const Affi
         points *= l.extent;
     const int64_t step = points <= max_points ? 1 : points / max_points * 2 + 1;
     std::map<std::string, int64_t> at;
-    // each variable is asked for many thousand times
+    // A cache of the variables' addresses, because each is looked up many thousand times.
     std::unordered_map<const std::string *, const int64_t *> known;
     const Lookup lookup = [&](const std::string &name) {
         const auto [it, fresh] = known.try_emplace(&name, nullptr);

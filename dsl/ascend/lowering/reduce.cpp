@@ -391,7 +391,8 @@ bool can_reduce_together(const dv::Profile &chip, const Reduction &a, const Redu
             rows &= r.acc.stride[d] && r.source.stride[d] % dv::c0(t) == 0;
         return rows && is_multiple(r.source.ref.offset, dv::c0(t));
     };
-    // of both first halves: where rows are many, room is worth more than instructions
+    // The bytes of both first halves. If there are many rows, memory is worth more than
+    // instructions.
     int64_t bytes = int64_t(bytes_of(t));
     for (int64_t n : a.extents)
         bytes *= n;

@@ -15,16 +15,16 @@ bool is_tile_loop(const std::string &halide_name) {
 
 namespace {
 
-// The stores of a buffer's life, in their order.
+// Collects the stores that read and write a buffer, in their order.
 struct Stores : IRVisitor {
     explicit Stores(const Allocate *op) : name(op->name) { op->body.accept(this); }
     const std::string &name;
     std::vector<const Store *> readers, writers;
-    bool once = true;  // no reader is in a loop that stays one, or in a branch
+    bool once = true;  // no reader is in a branch or in a loop that is kept
 
 private:
     using IRVisitor::visit;
-    int around_ = 0;  // such loops and branches
+    int around_ = 0;  // the number of such loops and branches around
     void visit(const For *f) override {
         const bool stays = is_tile_loop(f->name) || f->for_type != ForType::Serial;
         around_ += stays;
@@ -47,12 +47,12 @@ private:
 
 }  // namespace
 
-Uses::Buffer Uses::meet(const Allocate *op, bool only_loaded) {
+Uses::Buffer Uses::add(const Allocate *op, bool only_loaded) {
     const Stores stores(op);
     Buffer b;
     if (stores.writers.size() == 1) {
         for (auto &[name, other] : last_)
-            if (takes_place(op, stores.writers[0], other)) b.place_of = name;
+            if (can_reuse(op, stores.writers[0], other)) b.reused = name;
     }
     if (!stores.once) return b;
     b.readers = int64_t(stores.readers.size());
@@ -60,7 +60,7 @@ Uses::Buffer Uses::meet(const Allocate *op, bool only_loaded) {
     return b;
 }
 
-bool Uses::takes_place(const Allocate *op, const Store *writer, const Last &other) {
+bool Uses::can_reuse(const Allocate *op, const Store *writer, const Last &other) {
     const auto same = [](const Expr &a, const Expr &b) { return graph_equal(a, b); };
     const auto &a = op->extents;
     const auto &b = other.of->extents;

@@ -1,5 +1,5 @@
-// How long stages on the chip are needed: what the statement says of a buffer before its
-// instructions are written.
+// Uses of the buffers on the chip: their number of readers, and buffers whose memory they can
+// reuse. They are derived from Halide's statement before its instructions are emitted.
 #pragma once
 #include <map>
 #include <optional>
@@ -9,22 +9,21 @@
 
 namespace halyard::ascend {
 
-// "y.s0.n.tile_n": a loop that a schedule wants to stay one.
+// Returns true for a loop that a schedule keeps, for example "y.s0.n.tile_n".
 bool is_tile_loop(const std::string &halide_name);
 
-// Told every allocation on the way into the statement.
 class Uses {
 public:
     struct Buffer {
-        // stores that read it, where each of them is written once in its life
+        // The number of stores that read it, if each of them is lowered once in its lifetime.
         std::optional<int64_t> readers;
-        // the buffer whose place it takes: read for the last time where this one is written, at the
-        // same indices
-        std::string place_of;
+        // The buffer whose memory it reuses: the store that writes this one is the last to read the
+        // other one, at the same indices.
+        std::string reused;
     };
-    // `only_loaded`: it arrives from global memory in two slots, and no other buffer takes its
-    // place.
-    Buffer meet(const Halide::Internal::Allocate *op, bool only_loaded);
+    // Adds an allocation, in the order of the statement. A buffer that is `only_loaded` from global
+    // memory has two slots, and no other buffer reuses its memory.
+    Buffer add(const Halide::Internal::Allocate *op, bool only_loaded);
 
 private:
     struct Last {
@@ -32,8 +31,8 @@ private:
         const Halide::Internal::Allocate *of;
     };
     std::map<std::string, Last> last_;
-    static bool takes_place(const Halide::Internal::Allocate *op,
-                            const Halide::Internal::Store *writer, const Last &other);
+    static bool can_reuse(const Halide::Internal::Allocate *op,
+                          const Halide::Internal::Store *writer, const Last &other);
 };
 
 }  // namespace halyard::ascend

@@ -143,9 +143,9 @@ Value Values::owned(const Operand &o, DType t) {
 
 Operand Values::elements(Value &v) {
     if (v.is_number) {
-        v = owned(space_.spread(v.number, v.dtype), v.dtype);
+        v = owned(space_.broadcast(v.number, v.dtype), v.dtype);
     } else if (v.operand.stride.back() == 0 && !v.is_temporary) {
-        v = owned(space_.spread(v.operand), v.dtype);
+        v = owned(space_.broadcast(v.operand), v.dtype);
     }
     return v.operand;
 }

@@ -138,12 +138,12 @@ private:
     const std::vector<int64_t> &extents_;
     const std::vector<const Operand *> &operands_;
     const std::function<void(const Vectors::Pass &)> &emit_;
-    const int64_t lanes_;        // of a repeat
+    const int64_t lanes_;        // lanes of a repeat
     const int64_t full_, tail_;  // full repeats of a row, lanes of its last one
     const size_t lane_dim_;
     const std::optional<size_t>
         repeat_dim_;   // the dimension that repeats run along; none: the lanes
-    Offsets offsets_;  // of the row
+    Offsets offsets_;  // the offsets of the row
 
     static int64_t widest(const std::vector<const Operand *> &operands) {
         int64_t bytes = 1;
@@ -432,7 +432,7 @@ void Vectors::fill_block(const Ref &to, const dv::Number &n) {
     Vectors(w_, {block(to.dtype)}).fill(one, n);
 }
 
-Operand Vectors::spread(const dv::Number &n, DType t) {
+Operand Vectors::broadcast(const dv::Number &n, DType t) {
     dv::Ref r;
     if (!n.is_reg())
         r = w_.constant(n.imm, t, [&](const dv::Ref &to) { fill_block(to, n); });
@@ -443,7 +443,7 @@ Operand Vectors::spread(const dv::Number &n, DType t) {
     return {r, std::vector<int64_t>(extents_.size(), 0)};
 }
 
-Operand Vectors::spread(const Operand &per_row) {
+Operand Vectors::broadcast(const Operand &per_row) {
     const DType t = per_row.ref.dtype;
     if (!w_.program.chip().takes("vec_dup", t))
         throw NotVectorizable("numbers of 8 bits of " + per_row.ref.buffer + " for each row");

@@ -179,7 +179,8 @@ private:
     }
     // A reduction's operation as Halide and TBE have it.
     struct Reducer {
-        const char *function, *operation;  // of TBE: over axes, of two tensors
+        const char *function,
+            *operation;  // TBE's function over axes, and its operation on two tensors
         double identity;
         Expr a, b;  // operands of the update
     };

@@ -1,6 +1,6 @@
 // Recording: the calls of one compiled kernel with their arguments, as a file. tools/check writes
-// it (record.h), and a process that has nothing else in it makes the calls again (runner.cpp):
-// under oclgrind, or built with a sanitizer.
+// it (record.h). A process that contains nothing else repeats the calls (runner.cpp), under
+// oclgrind or built with a sanitizer.
 #pragma once
 #include <cstdint>
 #include <istream>
@@ -16,7 +16,8 @@ struct RecordedArgument {
     enum Kind : uint8_t { input, output, scalar } kind = input;
     halide_type_t type = {};
     std::vector<halide_dimension_t> dims;  // innermost first; strides are 0 or positive
-    // from the first element to the last, a scalar's value; outputs: as many, of no value
+    // The bytes from the first element to the last, or a scalar's value. For outputs only their
+    // number matters.
     std::vector<char> bytes;
 };
 using RecordedCall = std::vector<RecordedArgument>;
@@ -27,7 +28,8 @@ struct Recording {
     std::vector<RecordedCall> calls;
 };
 
-// One function for both directions, so that they can't differ: archive(x) writes x or reads it.
+// Reads or writes the recording: archive(x) does either. One function does both, so that they
+// agree.
 template<class Archive> void archive(Archive &a, Recording &r) {
     a(r.library);
     a(r.symbol);

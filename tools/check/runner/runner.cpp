@@ -1,7 +1,7 @@
-// kernel_runner FILE: makes the calls of a recording, with every tensor in a block of its own that
-// is exactly as long as the tensor. It is built as it is for oclgrind, and with the address and the
-// thread sanitizer: nothing but this file and the kernel runs, so that what they report is the
-// kernel's. "call N" on standard error says where a report belongs.
+// kernel_runner FILE: repeats the calls of a recording, with every tensor in a block of memory that
+// is exactly as long as the tensor. It is built plainly for oclgrind, and with the address and the
+// thread sanitizer. Only this file and the kernel run, so that reports are about the kernel. "call
+// N" on standard error says which call a report belongs to.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -67,8 +67,8 @@ int make(const halyard::check::RecordedCall &call, Kernel kernel, bool on_device
 
 extern "C" {
 
-// Plain threads, and who runs which iteration is settled before: a counter would order bodies that
-// nothing else orders. A loop inside another is its caller's.
+// Uses plain threads with a fixed assignment of iterations: a shared counter would order bodies
+// that nothing else orders. Nested loops run in their caller's thread.
 int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
     std::atomic<int> failed{0};
     const auto share = [&](int first, int step) {
@@ -91,9 +91,8 @@ int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint
     return failed;
 }
 
-// oclgrind keeps what it knows of a buffer's bytes by the buffer's number, and takes what it knew
-// of the last one with this number for the next: nothing is given back, so that no number comes
-// again.
+// oclgrind tracks a buffer's bytes by the buffer's number, and reuses that state for the next
+// buffer with the same number. So buffers are never released.
 void *halide_opencl_get_symbol(void *, const char *name) {
     static const auto keep = +[](void *) { return 0; };
     return std::strcmp(name, "clReleaseMemObject") == 0 ? (void *)keep : dlsym(RTLD_DEFAULT, name);
@@ -103,7 +102,7 @@ void halide_error(void *, const char *text) {
     std::fprintf(stderr, "kernel: %s\n", text);
 }
 
-// As in registry/base/runtime.cpp: Halide may read past what it asked for, by less than this.
+// As in registry/base/runtime.cpp: Halide may read past the requested size, by less than this.
 void *halide_malloc(void *, size_t bytes) {
     constexpr size_t unit = 64;
     char *block = (char *)std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit + 2 * unit);
@@ -114,8 +113,8 @@ void halide_free(void *, void *block) {
 }
 
 #ifdef __SANITIZE_THREAD__
-// What instrumented kernels call and GCC's libtsan lacks (LLVM's own has it): it watches the plain
-// functions.
+// Instrumented kernels call these functions, which GCC's libtsan lacks (LLVM's has them). It
+// intercepts the plain functions.
 [[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
     return std::memcpy(to, from, bytes);
 }
@@ -151,7 +150,7 @@ int main(int argc, char **argv) {
         if (const int status = make(r.calls[i], kernel, r.on_device))
             failed = std::fprintf(stderr, "failed with %d\n", status);
     }
-    // Halide gives the device back when oclgrind has already ended
+    // Halide would release the device after oclgrind has ended.
     if (r.on_device) std::_Exit(failed ? 3 : 0);
     return failed ? 3 : 0;
 }

@@ -12,6 +12,8 @@
 #include "dsl/work.h"
 #include "registry/base/atomic_file.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/ascend/device.h"
 
 namespace halyard::command {

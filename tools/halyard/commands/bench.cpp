@@ -9,12 +9,12 @@
 #include "bench/harness/suite.h"
 #include "bench/harness/system_load.h"
 #include "bench/harness/table.h"
-#include "bench/harness/text.h"
 #include "bench/harness/timing.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/op.h"
 #include "registry/base/parallel.h"
+#include "registry/base/text.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
 #include "tools/halyard/kernels.h"
@@ -64,7 +64,7 @@ std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
     if (!s.frameworks.empty())
         text += " --peers " + join(s.frameworks, ",") + " --python " + s.python;
     if (!o.pair.empty()) text += " --compare " + join(o.pair, " ");
-    return text + again_with_kernels() + " --rounds " + std::to_string(o.timing.rounds) +
+    return text + repro_kernel_options() + " --rounds " + std::to_string(o.timing.rounds) +
            " --min-time " + text_of("%g", o.timing.min_time);
 }
 
@@ -161,7 +161,7 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     } else
         print_pairs(cases);
     print_rounds(rounds);
-    std::printf("  again: %s\n", repro_command(o, c).c_str());
+    std::printf("  repeat: %s\n", repro_command(o, c).c_str());
 
     std::string path = c.op + "/" + c.problem + "/" + dtypes;
     std::replace(path.begin(), path.end(), ' ', ',');

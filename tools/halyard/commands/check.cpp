@@ -9,12 +9,12 @@
 #include <map>
 #include <set>
 
-#include "bench/harness/text.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
-#include "tools/check/apart.h"
+#include "registry/base/text.h"
 #include "tools/check/check_json.h"
+#include "tools/check/child_check.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/report_json.h"
 #include "tools/check/worker_pool.h"
@@ -98,7 +98,7 @@ std::string repro_command(const CheckOptions &o, const std::vector<std::string> 
     if (o.seed != 1) text += " --seed " + std::to_string(o.seed);
     for (auto &path : o.records)
         text += " --records " + shell_word(path);
-    return text + again_with_kernels();
+    return text + repro_kernel_options();
 }
 
 int sum_up(const check::CheckRun &run, const CheckOptions &o) {
@@ -115,7 +115,7 @@ int sum_up(const check::CheckRun &run, const CheckOptions &o) {
                 failed, skipped);
     if (without) std::printf("; %d ops without a check that could run", without);
     std::printf("%s%s\n",
-                bad.empty() ? "" : "\nagain: ", bad.empty() ? "" : repro_command(o, bad).c_str());
+                bad.empty() ? "" : "\nrepeat: ", bad.empty() ? "" : repro_command(o, bad).c_str());
     if (!o.json.empty()) save_checks(o.json, run);
     return failed ? 1 : 0;
 }
@@ -245,7 +245,7 @@ int check_ops(const CheckOptions &o) {
     run.quick = o.quick;
     run.seed = o.seed;
     run.isas = isas_checked(names, options);
-    options.again = again_with_kernels();
+    options.repro_options = repro_kernel_options();
     const bool has_other_checks = o.fuzz.empty() && o.device != "ascend";
     const auto from = std::chrono::steady_clock::now();
     const auto show = [&](size_t i, const check::Report &r) {
@@ -256,7 +256,7 @@ int check_ops(const CheckOptions &o) {
         names.size(), o.jobs > 0 ? size_t(o.jobs) : usable_cores(),
         [&](size_t i) {
             const std::string &name = names[i];
-            check::Report r = check::check_apart(
+            check::Report r = check::check_in_child(
                 name, checks_asked_for(o, *op_table().make(name), options), options);
             // Not every op has a program for Ascend, or a kernel of its own to call at random: only
             // one that was named must.

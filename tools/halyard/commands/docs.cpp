@@ -8,13 +8,13 @@
 #include "primitives/library.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/example.h"
 #include "tools/halyard/op_info.h"
 #include "tools/halyard/option.h"
 
 namespace halyard::command {
-using namespace bench;
 namespace {
 namespace fs = std::filesystem;
 

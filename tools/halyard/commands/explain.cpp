@@ -9,7 +9,7 @@
 #include "bench/harness/op_call.h"
 #include "bench/harness/problem_instance.h"
 #include "bench/harness/table.h"
-#include "bench/harness/text.h"
+#include "registry/base/text.h"
 #include "tools/halyard/command.h"
 
 namespace halyard::command {
@@ -137,8 +137,8 @@ Json json_of(const RegisteredOp &op, const Explanation &e, const CastPlan *c, co
                           {"variant", kernel.variant},
                           {"isa", name_of(kernel.isa)}};
         candidate["picks"] = kernel.tunables;
-        candidate["chosen"] = int(k) == e.chosen();
-        if (const std::string &why = e.plan.candidates[k].refused; !why.empty())
+        candidate["chosen"] = int(k) == e.selected();
+        if (const std::string &why = e.plan.candidates[k].rejection; !why.empty())
             candidate["refused"] = why;
         if (p && p->candidates[k] > 0) candidate["seconds"] = p->candidates[k];
         j["candidates"].push_back(candidate);

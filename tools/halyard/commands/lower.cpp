@@ -2,13 +2,13 @@
 #include <cstdio>
 
 #include "bench/harness/op_call.h"
-#include "bench/harness/text.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/child.h"
 #include "dsl/lower.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/temporary_folder.h"
+#include "registry/base/text.h"
 #include "registry/op/extension.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"

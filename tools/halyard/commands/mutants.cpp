@@ -163,7 +163,7 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
         else if (m.status == Mutant::equivalent)
             std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.output.c_str());
         if (m.status == Mutant::survived) {
-            std::printf("survived: %s\n    %s; again: halyard check --mutant \"%s\"\n",
+            std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"\n",
                         m.text().c_str(),
                         m.place.ends_with("ascend") ? "nobody knows why"
                         : m.reached                 ? "checks execute it"

@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "registry/base/text.h"
 #include "tools/halyard/backends.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/op_info.h"
 #include "tools/halyard/option.h"
 
 namespace halyard::command {
-using namespace bench;
 namespace {
 using nlohmann::json;
 

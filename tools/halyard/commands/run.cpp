@@ -214,7 +214,7 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
     const std::vector<Tensor> in = inputs_of(op, o);
     const ChangedInputs changed(op.signature, in);
     const Call call = [&] { return primitive.run(in); };
-    check::begins(o.op);
+    check::begin_step(o.op);
     if (o.grads.empty()) {
         results.add_outputs(call());
     } else {

@@ -6,10 +6,11 @@
 
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/text.h"
 #include "bench/harness/tunables.h"
 #include "registry/base/atomic_file.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/planner.h"
 #include "tools/halyard/commands/tune.h"
 #include "tools/tune/bucket.h"
 #include "tools/tune/stale.h"

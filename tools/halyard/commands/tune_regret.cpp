@@ -12,6 +12,9 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
 #include "registry/base/parallel.h"
+#include "registry/dispatch/choice.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/halyard/commands/tune.h"
 #include "tools/tune/bucket.h"
 
@@ -102,7 +105,7 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
         k.tunables = tunables;
         const Key key{k.variant, k.tunables};
         if (std::find(seen.begin(), seen.end(), key) != seen.end() ||
-            !refusal_of(op_.record, k, plan.dims).empty())
+            !rejection_reason(op_.record, k, plan.dims).empty())
             return;
         // the default too: where a kernel lies in memory makes a difference
         k.fn = built(key, k.isa);

@@ -1,4 +1,4 @@
-#include "tools/check/apart.h"
+#include "tools/check/child_check.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ private:
     Progress *progress_ = nullptr;
 };
 
-// Lines that a child process leaves behind, however it ends.
+// Lines that a child process leaves, however it ends.
 class Lines {
 public:
     Lines() : file_(memfd_create("checks", MFD_CLOEXEC)) {
@@ -70,7 +70,8 @@ private:
     int file_;
 };
 
-// How a process ended that did not return: "died (signal 11, Segmentation fault): its last words";
+// Returns how a process that did not return ended, with its last output: "died (signal 11,
+// Segmentation fault): ..."; "" if it returned.
 // "" where it did.
 std::string death_of(const Child &child, const std::string &op) {
     int status = 0;
@@ -86,10 +87,10 @@ std::string death_of(const Child &child, const std::string &op) {
     }
 }
 
-// "died (signal 6, Aborted) in check reference, f32/avx512 'n=3'", and under it what the process
-// said and how to make the call again.
-std::string told(const std::string &op, const std::string &death, const Progress &progress,
-                 const Options &o) {
+// Returns "died (signal 6, Aborted) in check reference, f32/avx512 'n=3'", followed by lines with
+// the process's output and with the command that repeats the call.
+std::string description(const std::string &op, const std::string &death, const Progress &progress,
+                        const Options &o) {
     const size_t end = death.find("): ");
     const std::string how = death.substr(0, end == std::string::npos ? end : end + 1);
     const std::string said = end == std::string::npos ? "" : death.substr(end + 3);
@@ -102,15 +103,15 @@ std::string told(const std::string &op, const std::string &death, const Progress
     const size_t begin = step.find('\'');
     const size_t close = step.find('\'', begin + 1);
     if ((check == "fuzz" || check == "views") && close != std::string::npos) {
-        text += "\n      again: halyard check " + op + " --fuzz-case \"" +
-                step.substr(begin + 1, close - begin - 1) + "\"" + o.again;
+        text += "\n      repeat: halyard check " + op + " --fuzz-case \"" +
+                step.substr(begin + 1, close - begin - 1) + "\"" + o.repro_options;
     }
     return text;
 }
 
 }  // namespace
 
-Report check_apart(const std::string &op, const NamedChecks &checks, const Options &o) {
+Report check_in_child(const std::string &op, const NamedChecks &checks, const Options &o) {
     Report all;
     all.op = op;
     const SharedProgress progress;
@@ -118,7 +119,7 @@ Report check_apart(const std::string &op, const NamedChecks &checks, const Optio
         const Lines lines;
         const Child child([&] {
             keep_progress_in(progress.get());
-            tell_failures_to([&](const std::string &failure) {
+            set_failure_listener([&](const std::string &failure) {
                 lines.add({{"failure", failure}});
             });
             const OpPtr made = op_table().make(op);
@@ -129,7 +130,7 @@ Report check_apart(const std::string &op, const NamedChecks &checks, const Optio
             return std::string();
         });
         const std::string death = death_of(child, op);
-        Report unfinished;  // the check that was under way
+        Report unfinished;  // the check that was running
         for (const nlohmann::json &line : lines.all()) {
             if (line.contains("report")) {
                 all.add(report_of(line["report"]));
@@ -150,7 +151,7 @@ Report check_apart(const std::string &op, const NamedChecks &checks, const Optio
         }
         unfinished.op = op;
         unfinished.check = checks[next++].first;
-        unfinished.fail(told(op, death, *progress.get(), o));
+        unfinished.fail(description(op, death, *progress.get(), o));
         all.add(unfinished);
     }
     return all;
