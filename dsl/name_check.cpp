@@ -37,8 +37,10 @@ Names names_of(const Op &op) {
 // the expression in messages.
 void check_expression(const Op &op, const std::string &what, const std::string &text,
                       const std::string &quoted, const Names &known) {
-    const auto fail = [&](const std::string &why) {
-        throw AttrError(op.name, at_location(line_of(op, quoted), what + " '" + text + "' " + why));
+    // An expression over Dims has no text in the op file, but a name of it has.
+    const auto fail = [&](const std::string &why, const std::string &name = "") {
+        throw AttrError(op.name,
+                        at_location(line_of(op, quoted, name), what + " '" + text + "' " + why));
     };
     std::vector<std::string> used;
     try {
@@ -47,7 +49,7 @@ void check_expression(const Op &op, const std::string &what, const std::string &
         fail("doesn't parse: " + e.detail());
     }
     for (const std::string &name : used)
-        if (!known.count(name)) fail("names " + name + ", which is none of " + join(known));
+        if (!known.count(name)) fail("names " + name + ", which is none of " + join(known), name);
 }
 
 // Returns the names that the record's expressions use.

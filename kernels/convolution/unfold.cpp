@@ -1,6 +1,5 @@
-// unfold (im2col) and fold (col2im), each the adjoint of the other:
-// primitives/composites/windows.cpp. Unfolding is a copy of overlapping windows; folding is a
-// kernel, in which every element gathers what of it stands in them.
+// unfold (im2col) and fold (col2im), each the adjoint of the other. unfold copies overlapping
+// windows. fold is a kernel: every element gathers its copies from the windows.
 #include <cmath>
 
 #include "kernels/layout/composite.h"
@@ -66,7 +65,8 @@ struct Fold : Op {
                    Tail::GuardWithIf)
             .parallel(task);
         sum.compute_at(last, vec).bound_extent(j, cpu.lanes).vectorize(j).update().vectorize(j);
-        last.specialize(sw == 1);  // others divide by the stride, lane by lane
+        // Other strides divide lane by lane.
+        last.specialize(sw == 1);
         last.specialize(sw == 2);
     }
     void reference(Problem &p) const override {
@@ -106,8 +106,8 @@ struct Windows : Composite {
         ints("padding", "0,0", {"pad_h", "pad_w"});
         ints("stride", "1,1", {"stride_h", "stride_w"});
     }
-    // visit(n, c, row of the windows, column of the windows, i, j) for every element of every
-    // window, i and j outside of the image too
+    // Calls visit(n, c, row, column, i, j) for every element of every window: its row and column
+    // in the matrix of windows, and its position in the image, which may be outside of it.
     template<class F> static void each(const Problem &p, int64_t batch, int64_t channels, F visit) {
         for (int64_t n = 0; n < batch; n++) {
             for (int64_t c = 0; c < channels; c++) {
