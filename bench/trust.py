@@ -1,4 +1,4 @@
-"""How far `halyard bench --compare` can be trusted on this machine.
+"""Tests how reliable `halyard bench --compare` is on this machine.
 
 usage: trust.py HALYARD [--times N] [--share PERCENT] [--quiet-only | --busy-only]
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "registry/base/text.h"
 
 namespace halyard {

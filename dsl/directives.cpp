@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "registry/base/error.h"
 
 namespace halyard {

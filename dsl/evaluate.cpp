@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "dsl/evaluate_code.h"
 #include "registry/base/text.h"
 
 namespace halyard {

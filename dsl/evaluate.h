@@ -8,14 +8,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "dsl/evaluate_code.h"
 #include "dsl/kernel.h"
 
 namespace halyard {
-
-// Thrown for a definition with something that the evaluator does not support.
-struct UnsupportedDefinition : Error {
-    using Error::Error;
-};
 
 class Evaluator {
 public:

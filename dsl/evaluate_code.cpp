@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "dsl/evaluate.h"
-
 namespace halyard::evaluation {
 using namespace Halide::Internal;
 using Halide::Expr;

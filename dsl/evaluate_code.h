@@ -8,8 +8,16 @@
 #include <vector>
 
 #include "Halide.h"
+#include "registry/base/error.h"
 
-namespace halyard::evaluation {
+namespace halyard {
+
+// Thrown for a definition with something that the evaluator does not support.
+struct UnsupportedDefinition : Error {
+    using Error::Error;
+};
+
+namespace evaluation {
 
 // The value of a node, whose type is in the node. Integers are sign- or zero-extended to 64 bits;
 // floats are held as doubles.
@@ -117,4 +125,5 @@ Value convert(Value v, halide_type_t from, halide_type_t to);
 Value load_value(const void *address, halide_type_t t);
 void store_value(void *address, halide_type_t t, Value v);
 
-}  // namespace halyard::evaluation
+}  // namespace evaluation
+}  // namespace halyard

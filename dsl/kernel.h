@@ -25,7 +25,7 @@ struct Instance {
     std::string sanitizer;
     // The number of a scheduling directive that is left out, counted from 0 (`halyard ablate`).
     int skip = no_directive;
-    // A fault to plant, one of faults_of() (dsl/mutate.h); "" for none.
+    // A fault to plant, one of faults_of() (dsl/kernel_faults.h); "" for none.
     std::string fault;
     // If true, stages report their time and memory to Halide's profiler.
     bool profiled = false;

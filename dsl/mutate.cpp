@@ -5,9 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "dsl/argument_checks.h"
-#include "dsl/kernel.h"
-
 namespace halyard {
 
 const std::vector<FaultKind> &fault_kinds() {
@@ -589,21 +586,12 @@ private:
 
 }  // namespace
 
-std::vector<std::string> faults_of(Kernel &k) {
+void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults) {
     auto *lister = new FaultPlanter("");
-    std::vector<std::string> found;
-    k.pipeline.add_custom_lowering_pass(lister, [lister, &found] {
-        found = lister->found;
+    pipeline.add_custom_lowering_pass(lister, [lister, &faults] {
+        faults = lister->found;
         delete lister;
     });
-    try {
-        k.pipeline.compile_to_module(k.arguments(), k.instance.symbol(k.op->name), k.target);
-    } catch (const Halide::Error &e) {
-        throw Error(k.op->name, k.instance.symbol(k.op->name) + ": " + e.what());
-    }
-    k.pipeline.clear_custom_lowering_passes();
-    if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
-    return found;
 }
 
 void plant(Halide::Pipeline &pipeline, const std::string &fault) {

@@ -8,24 +8,22 @@
 
 namespace halyard {
 
-class Kernel;
-
 struct FaultKind {
     std::string name, doc;  // "dropped-tail", "a loop stops one iteration early"
 };
 const std::vector<FaultKind> &fault_kinds();
 
-// Returns the faults that can be planted into a kernel without one, each as "kind: location".
-// Stages and loops have the names that `halyard lower` prints. Equal locations are numbered:
-// "wrong-index: load of x in e #2". Lowers the kernel, without compiling it.
-std::vector<std::string> faults_of(Kernel &k);
-// Returns the part before the colon.
+// Returns the kind of a fault "kind: location".
 std::string kind_of(const std::string &fault);
 
 // Returns a fault that is planted at the location of `fault` and aborts the process when execution
 // reaches a state in which `fault` would have an effect. For a wrong comparison, that is a
 // comparison of equal numbers. A fault whose probe never aborts is not reached by the checks.
 std::string probe_of(const std::string &fault);
+
+// Makes the compilations of the pipeline list the faults that could be planted, as faults_of() does
+// (dsl/kernel_faults.h). `faults` is set when the pipeline's custom passes are cleared.
+void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults);
 
 // Makes every compilation of the pipeline plant a fault. A compilation throws Halide::CompileError
 // if the kernel does not have the fault's location.

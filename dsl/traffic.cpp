@@ -1,7 +1,7 @@
 #include "dsl/traffic.h"
 
 #include "dsl/integer_value.h"
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "dsl/work.h"
 
 namespace halyard {

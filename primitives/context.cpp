@@ -1,7 +1,5 @@
 #include "primitives/context.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -12,7 +10,6 @@
 
 #include "primitives/library.h"
 #include "primitives/profiler.h"
-#include "registry/base/edit_distance.h"
 #include "registry/base/error.h"
 #include "registry/base/fork.h"
 #include "registry/base/log.h"
@@ -31,19 +28,19 @@ struct State {
     std::atomic<bool> saves_graphs = false;
 };
 State &state() {
-    // never destroyed: threads that main() didn't wait for still call ops
+    // It is never destroyed: threads that outlive main() may still call ops.
     static State &s = *new State;
     return s;
 }
 
 void set_mode(ExecutionMode mode) {
-    static std::once_flag said;
+    static std::once_flag logged;
     if (mode != GRAPH_MODE && mode != PYNATIVE_MODE) {
         throw AttrError("context", "mode is " + std::to_string(mode) +
                                        ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
     }
     if (mode == GRAPH_MODE) {
-        std::call_once(said, [] {
+        std::call_once(logged, [] {
             log(LogLevel::warning, "context",
                 "mode is GRAPH_MODE: graphs aren't compiled, ops run one by one as in "
                 "PYNATIVE_MODE, with the same results");
@@ -61,7 +58,7 @@ bool has_device_kernels() {
 
 void choose_device(const std::string &target) {
     if (target == "CPU") return set_device("cpu");
-    // simulated; DeviceError where its library isn't installed
+    // Ascend is simulated; this throws DeviceError if its library isn't installed.
     if (target == "Ascend") return set_device("ascend");
     const bool gpu = has_device_kernels();
     if (target == "GPU" && gpu) return set_device("opencl");
@@ -74,10 +71,10 @@ void choose_device(const std::string &target) {
 }
 
 void choose_device_id(int id, const std::string &target) {
-    constexpr int most = 4096;  // as MindSpore has it
+    constexpr int max_device_id = 4096;  // MindSpore's limit
     const std::string is = "device_id is " + std::to_string(id);
-    if (id < 0 || id >= most)
-        throw AttrError("context", is + ", expected 0 to " + std::to_string(most - 1));
+    if (id < 0 || id >= max_device_id)
+        throw AttrError("context", is + ", expected 0 to " + std::to_string(max_device_id - 1));
     if (target != "GPU") {
         if (id > 0) {
             log(LogLevel::warning, "context",
@@ -125,7 +122,7 @@ using Json = nlohmann::json;
     throw AttrError("context", "profiling_options: " + why);
 }
 
-// What MindSpore's options ask of other devices. Saying that it is off changes nothing and is true.
+// MindSpore's options for other devices. Values that turn a feature off are accepted.
 void check_trace_option(const std::string &key, const Json &value) {
     static constexpr const char *traces[] = {"training_trace",
                                              "task_trace",
@@ -153,7 +150,7 @@ void check_trace_option(const std::string &key, const Json &value) {
     }
 }
 
-// {"output": "out"}
+// Reads {"output": "out"}.
 std::string profile_folder(const std::string &options) {
     std::optional<std::string> folder;
     if (options.empty()) return ".";
@@ -185,7 +182,9 @@ void make_folder(const std::string &path) {
     if (failed) throw IoError(path, "can't be made: " + failed.message());
 }
 
-void apply(const ContextOptions &o) {
+}  // namespace
+
+void apply_options(const ContextOptions &o) {
     State &s = state();
     const std::lock_guard lock(s.mutex);
     Context &now = s.now;
@@ -225,59 +224,9 @@ void apply(const ContextOptions &o) {
     if (o.reproducible) set_reproducible(*o.reproducible);
 }
 
-constexpr const char *variables[] = {"HALYARD_MODE",
-                                     "HALYARD_DEVICE_TARGET",
-                                     "HALYARD_DEVICE_ID",
-                                     "HALYARD_PRECISION_MODE",
-                                     "HALYARD_MAX_DEVICE_MEMORY",
-                                     "HALYARD_SAVE_GRAPHS",
-                                     "HALYARD_THREADS",
-                                     "HALYARD_SAVE_GRAPHS_PATH",
-                                     "HALYARD_PRINT_FILE_PATH",
-                                     "HALYARD_ENABLE_PROFILING",
-                                     "HALYARD_PROFILING_OPTIONS",
-                                     "HALYARD_REPRODUCIBLE",
-                                     "HALYARD_ISA",
-                                     "HALYARD_ISAS"};  // the last is the build's
-
-// Variables whose names begin as ours do may be anybody's. One that is nearly ours was meant to be,
-// and does nothing.
-void warn_of_misspelt_variables() {
-    for (char **entry = environ; *entry; entry++) {
-        const std::string text = *entry;
-        const std::string name = text.substr(0, text.find('='));
-        if (!name.starts_with("HALYARD_") ||
-            std::ranges::find(variables, name) != std::end(variables))
-            continue;
-        for (const std::string ours : variables) {
-            const int most_typos = ours.size() > 14 ? 2 : 1;
-            if (edit_distance(name, ours) <= most_typos) {
-                log(LogLevel::warning, "context",
-                    name + " in the environment does nothing, did you mean " + ours + "?");
-            }
-        }
-    }
-}
-
-std::optional<std::string> variable(const char *name) {
-    const char *value = std::getenv(name);
-    if (!value || !*value) return std::nullopt;
-    return value;
-}
-
-std::optional<bool> flag(const char *name) {
-    const auto text = variable(name);
-    if (!text) return std::nullopt;
-    if (*text != "0" && *text != "1")
-        throw AttrError("context", std::string(name) + " is '" + *text + "', expected 0 or 1");
-    return *text == "1";
-}
-
-}  // namespace
-
 void set_context(const ContextOptions &options) {
-    library();  // the environment's options first, these over them
-    apply(options);
+    library();  // sets the environment's options first, which `options` then override
+    apply_options(options);
 }
 
 Context get_context() {
@@ -291,32 +240,6 @@ Context get_context() {
 
 bool saves_graphs() {
     return state().saves_graphs.load(std::memory_order_relaxed);
-}
-
-void set_context_from_environment() {
-    warn_of_misspelt_variables();
-    ContextOptions o;
-    if (const auto mode = variable("HALYARD_MODE")) {
-        if (*mode != "GRAPH_MODE" && *mode != "PYNATIVE_MODE") {
-            throw AttrError("context", "HALYARD_MODE is '" + *mode +
-                                           "', expected GRAPH_MODE or PYNATIVE_MODE");
-        }
-        o.mode = *mode == "GRAPH_MODE" ? GRAPH_MODE : PYNATIVE_MODE;
-    }
-    o.device_target = variable("HALYARD_DEVICE_TARGET");
-    if (const auto id = variable("HALYARD_DEVICE_ID")) {
-        if (id->find_first_not_of("0123456789") != std::string::npos || id->size() > 9)
-            throw AttrError("context", "HALYARD_DEVICE_ID is '" + *id + "', expected 0 or more");
-        o.device_id = std::atoi(id->c_str());
-    }
-    o.precision_mode = variable("HALYARD_PRECISION_MODE");
-    o.max_device_memory = variable("HALYARD_MAX_DEVICE_MEMORY");
-    o.save_graphs = flag("HALYARD_SAVE_GRAPHS");
-    o.save_graphs_path = variable("HALYARD_SAVE_GRAPHS_PATH");
-    o.print_file_path = variable("HALYARD_PRINT_FILE_PATH");
-    o.enable_profiling = flag("HALYARD_ENABLE_PROFILING");
-    o.profiling_options = variable("HALYARD_PROFILING_OPTIONS");
-    apply(o);
 }
 
 }  // namespace halyard

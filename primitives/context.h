@@ -1,11 +1,11 @@
-// set_context: how this process runs, in MindSpore's words.
+// set_context: the options of this process, by MindSpore's names.
 //
 //   set_context({.mode = PYNATIVE_MODE, .device_target = "CPU", .max_device_memory = "2GB"});
 //
-// Each option has a variable in the environment, HALYARD_ and its name in capitals
-// (HALYARD_MAX_DEVICE_MEMORY=2GB; MODE is GRAPH_MODE or PYNATIVE_MODE, flags are 0 or 1), which is
-// read when the first op or set_context() runs. Of one that is nearly such a name the log says that
-// it does nothing.
+// Each option has an environment variable, HALYARD_ and its name in capitals
+// (HALYARD_MAX_DEVICE_MEMORY=2GB). MODE is GRAPH_MODE or PYNATIVE_MODE, and flags are 0 or 1. The
+// variables are read when the first op or set_context() runs. A warning is logged for a variable
+// whose name is similar to one of these.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,36 +14,37 @@ namespace halyard {
 
 enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
 
-// What isn't said stays as it is.
+// Options without a value are left as they are.
 struct ContextOptions {
-    // There are no compiled graphs: with GRAPH_MODE ops run one by one too, with the same results,
-    // and a line of the log says so once.
+    // There are no compiled graphs. With GRAPH_MODE ops run one by one too, with the same results,
+    // and a message is logged once.
     std::optional<ExecutionMode> mode = {};
-    // "CPU", "GPU" where this build has such kernels: by OpenCL, or "Ascend", simulated
+    // "CPU", "GPU" (OpenCL, if this build has such kernels) or "Ascend" (simulated).
     std::optional<std::string> device_target = {};
-    // Of several GPUs the one that kernels run on, before the first of them does. The CPU and
-    // Ascend are one: below 4096, for when device_target changes; the log says so.
+    // The GPU that kernels run on; to be set before the first kernel runs. For the CPU and Ascend
+    // any number below 4096 is accepted, for a later change of device_target, and a message is
+    // logged.
     std::optional<int> device_id = {};
-    // Of Ascend: "must_keep_origin_dtype", as at first, or "allow_fp32_to_fp16": calls of f32 that
-    // it has no program for, as its cube unit multiplies f16, are computed in f16 there, and not by
-    // the CPU.
+    // For Ascend: "must_keep_origin_dtype", the default, or "allow_fp32_to_fp16". The latter
+    // computes calls in f32 without an Ascend program in f16 there, since its cube unit multiplies
+    // f16; else the CPU computes them.
     std::optional<std::string> precision_mode = {};
-    // "2GB", "0.5GB", "512MB": limit of the memory pool; "" is none, as at first
+    // The limit of the memory pool: "2GB", "0.5GB", "512MB"; "", the default, is no limit.
     std::optional<std::string> max_device_memory = {};
-    // the ops of each new graph that gradients are taken of, as graph_0000.dot, ...
+    // Saves the ops of each new graph that gradients are computed from, as graph_0000.dot, ...
     std::optional<bool> save_graphs = {};
-    // a folder, "." at first; made when it isn't there
+    // The folder for them, "." by default; it is created if it doesn't exist.
     std::optional<std::string> save_graphs_path = {};
-    // Where ops::Print writes; "": to standard output. Where the file exists a time stamp is
-    // appended to the name: get_context() has it.
+    // The file that ops::Print writes; "": standard output. If the file exists, a time stamp is
+    // appended to the name, which get_context() returns.
     std::optional<std::string> print_file_path = {};
-    // a slice per op for Chrome's trace viewer (primitives/profiler.h)
+    // Records a slice per op for Chrome's trace viewer (primitives/profiler.h).
     std::optional<bool> enable_profiling = {};
-    // JSON: {"output": FOLDER}, or result_path as older versions call it; "." at first. What
-    // MindSpore's devices can trace beside ops isn't there to be traced: asking for it is refused.
+    // JSON: {"output": FOLDER}, or result_path as in older versions; "." by default. Options for
+    // traces of MindSpore's devices other than ops are rejected.
     std::optional<std::string> profiling_options = {};
-    std::optional<bool> reproducible =
-        {};  // the same bits on every CPU (registry/dispatch/reproducible.h)
+    // Gives the same bits on every CPU (registry/dispatch/reproducible.h).
+    std::optional<bool> reproducible = {};
 };
 
 struct Context {
@@ -59,14 +60,14 @@ struct Context {
     bool reproducible = false;
 };
 
-// In the order above; what comes before an option that is refused is set, the rest isn't. Throws
-// AttrError for a value out of range, DeviceError for a device that this build or this machine
-// hasn't got, naming those it has, IoError for a folder that can't be.
+// Sets the options in the order above; when one throws, those before it are set and those after it
+// are not. Throws AttrError for a value out of range, DeviceError for a device that this build or
+// machine doesn't have, naming those it has, and IoError for a folder that can't be created.
 void set_context(const ContextOptions &options);
 Context get_context();
-bool saves_graphs();  // get_context().save_graphs for the price of a load
+bool saves_graphs();  // get_context().save_graphs, in one load
 
-// The environment's options. library() calls it once, before the first op.
-void set_context_from_environment();
+// As set_context(), but does not read the environment first. For library(), which reads it.
+void apply_options(const ContextOptions &options);
 
 }  // namespace halyard

@@ -11,7 +11,8 @@ Dims facts_of(std::span<const Tensor> in, const Attrs &attrs) {
     bind_attributes(attrs, dims);
     check_conditions(op, dims, false);
     Signature inputs = find_op(op.name.c_str()).signature;
-    inputs.outputs.clear();  // their extents need lets, which need the inputs'
+    // The outputs' extents may need lets, which are bound after the inputs' extents.
+    inputs.outputs.clear();
     std::vector<Shape> shapes;
     for (const Tensor &t : in)
         shapes.push_back(t.shape());

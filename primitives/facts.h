@@ -1,12 +1,12 @@
-// What the record of a composite op says of one call, for compositions whose shapes its signature
-// can tell.
+// The dimensions of a call of a composite op, for compositions whose shapes its signature can
+// infer.
 #pragma once
 #include "primitives/primitive.h"
 
 namespace halyard {
 
-// Every extent, attribute and let of the call, by name. Throws AttrError or ShapeError where inputs
-// or attributes don't fit the record.
+// Returns every extent, attribute and let of the call, by name. Throws AttrError or ShapeError if
+// inputs or attributes don't fit the record.
 Dims facts_of(std::span<const Tensor> in, const Attrs &attrs);
 
 }  // namespace halyard

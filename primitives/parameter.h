@@ -18,7 +18,8 @@ public:
     bool defined() const { return state_ != nullptr; }
     const Tensor &data() const { return state_->value; }
     operator const Tensor &() const { return state_->value; }
-    // copies elements; throws ShapeError / DTypeError when they don't fit
+    // Copies the elements of `value`. Throws ShapeError or DTypeError if it has another shape or
+    // dtype.
     void set_data(const Tensor &value) const;
     const std::string &name() const { return state_->name; }
     void set_name(const std::string &n) const { state_->name = n; }

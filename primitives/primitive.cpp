@@ -17,7 +17,7 @@
 namespace halyard {
 namespace {
 
-// Is there a kernel set whose first type, T, is `d`?
+// Returns true if the op has kernels whose first type, T, is `d`.
 bool takes(const OpRecord &op, DType d) {
     const std::string name = name_of(d);
     for (const std::string &set : op.dtypes)
@@ -25,7 +25,8 @@ bool takes(const OpRecord &op, DType d) {
     return false;
 }
 
-// Integers and bools go where the op has a kernel: to a wider integer, else to f32, as in division.
+// Returns the dtype of a kernel for integers or bools: `d`, a wider integer, or f32, as for
+// division.
 DType nearest(const OpRecord &op, DType d) {
     if (is_float(d) || takes(op, d)) return d;
     for (DType wider : {DType::i32, DType::i64, DType::f32})
@@ -42,9 +43,9 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
     return t;
 }
 
-// What Shape, Tensor and the ops inside of a composition refuse is told as its own: "[ctc_loss]
-// ctc_kernel: ...".
-template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
+// Throws an error of Shape, Tensor or an op inside a composition as an error of the composite op:
+// "[ctc_loss] ctc_kernel: ...".
+template<class E> [[noreturn]] void rethrow_as(const std::string &op, const E &e) {
     const std::string inner = e.op();
     if (inner == op) throw e;
     constexpr std::string_view own[] = {"shape", "tensor", "expand", "transpose", "memory"};
@@ -84,17 +85,17 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
     try {
         return composition(in, attrs);
     } catch (const ShapeError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     } catch (const AttrError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     } catch (const DTypeError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     } catch (const DispatchError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     }
 }
 
-// The system's, of what doesn't come from the pool.
+// An allocation outside the memory pool failed.
 [[noreturn]] void out_of_memory(const std::string &op) {
     throw MemoryError(op, "out of memory: the system has none left for its lists");
 }
@@ -127,7 +128,7 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
         if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
         return out;
     } catch (const MemoryError &e) {
-        tell_as(op_->record.name, e);
+        rethrow_as(op_->record.name, e);
     } catch (const std::bad_alloc &) {
         out_of_memory(op_->record.name);
     } catch (const std::length_error &) {
@@ -137,9 +138,9 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
 
 void Primitive::run_in_place(std::span<const Tensor> in) const {
     if (op_->record.form == Form::composite) {
-        run(in);
+        run(in);  // the composition writes the inputs
         return;
-    }  // its composition writes them
+    }
     const profiler::Call call(op_->record, in);
     std::vector<Tensor> out;
     for (const TensorSpec &o : op_->signature.outputs) {
@@ -149,7 +150,7 @@ void Primitive::run_in_place(std::span<const Tensor> in) const {
     try {
         dispatch_into(*op_, in, attrs_, out);
     } catch (const MemoryError &e) {
-        tell_as(op_->record.name, e);
+        rethrow_as(op_->record.name, e);
     }
 }
 

@@ -1,10 +1,10 @@
-// Primitive: an op with its attributes, callable on tensors. One object wraps all kernels of all
+// Primitive: an op with its attributes, callable on tensors. One object serves all kernels of all
 // backends.
 //
-// The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records
-// into a header for each op file, primitives/ops/softmax.h; primitives/ops.h includes them all.
-// Both end here. While a tape records (primitives/autograd/tape.h), calls are remembered for
-// differentiation.
+// The classes `ops::Softmax`, the functions `F::softmax` and the functions `kernel::softmax_dx` of
+// internal ops are generated from the ops' records into a header for each op file,
+// primitives/ops/softmax.h. primitives/ops.h includes them all. All of them call Primitive. A tape
+// (primitives/autograd/tape.h) records the calls for differentiation.
 #pragma once
 #include <array>
 #include <span>
@@ -16,12 +16,14 @@
 
 namespace halyard {
 
-// The op of this name in this build's library. Throws DispatchError with the nearest names.
+// Returns the op of this name in this build's library. Throws DispatchError with similar names if
+// there is none.
 const RegisteredOp &find_op(const char *name);
 
 class Primitive {
 public:
-    // Throws DispatchError when there is no such op, AttrError for attributes it refuses.
+    // Throws DispatchError if there is no such op, AttrError if an attribute doesn't fit its
+    // record.
     explicit Primitive(const char *op,
                        const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
     Primitive(const RegisteredOp &op, std::initializer_list<AttrValue> in_order)
@@ -32,12 +34,12 @@ public:
     std::vector<Tensor> run(std::initializer_list<Tensor> in) const {
         return run(std::span<const Tensor>(in.begin(), in.size()));
     }
-    // Elementwise: numbers become tensors, dtypes are promoted as NumPy does (casts are recorded on
-    // the tape).
+    // Runs an elementwise op: numbers become tensors, and dtypes are promoted as in NumPy. A tape
+    // records the casts.
     std::vector<Tensor> run_promoted(std::initializer_list<Argument> in) const;
 
-    // Of ops whose every output is named <input>_out: writes those inputs' memory, element on
-    // element. Never recorded.
+    // Runs an op whose every output is named <input>_out, and writes into those inputs' memory.
+    // Tapes don't record the call.
     void run_in_place(std::span<const Tensor> in) const;
     void run_in_place(std::initializer_list<Tensor> in) const {
         run_in_place(std::span<const Tensor>(in.begin(), in.size()));
@@ -45,7 +47,7 @@ public:
 
     const RegisteredOp &op() const { return *op_; }
     const Attrs &attrs() const { return attrs_; }
-    // for attributes given at the call
+    // Returns a copy with a call-time attribute set.
     Primitive with(const char *attr, const AttrValue &value) const;
 
     // Returns the outputs of a run as an array, for structured bindings.

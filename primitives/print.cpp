@@ -27,7 +27,8 @@ const char *mindspore_name(DType t) {
     return "?";
 }
 
-// Row-major; 64-bit integers to the last digit, which a double hasn't got.
+// Returns the elements in row-major order. 64-bit integers have all digits, which a double couldn't
+// hold.
 std::vector<std::string> elements(const Tensor &t) {
     std::vector<std::string> all;
     if (t.dtype() == DType::boolean) {
@@ -46,7 +47,7 @@ std::vector<std::string> elements(const Tensor &t) {
     return all;
 }
 
-// Rows of the last dimension stand on a line each, below one another.
+// Writes each row of the last dimension on a line.
 void nested(const std::vector<std::string> &values, const Tensor &t, int depth, size_t &at,
             std::string &out) {
     if (depth == t.rank()) {
@@ -86,7 +87,7 @@ void print_lines(const std::string &lines) {
         Output() { hold_over_fork(mutex); }
         std::mutex mutex;
     };
-    // never destroyed: threads that main() didn't wait for still call ops
+    // It is never destroyed: threads that outlive main() may still call ops.
     static Output &output = *new Output;
     const std::string path = get_context().print_file_path;
     const std::lock_guard lock(output.mutex);

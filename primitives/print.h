@@ -1,6 +1,5 @@
-// ops::Print and F::print_: words, numbers and tensors, one after the other, each on a line, as
-// MindSpore prints them: to standard output, or to the file that set_context({.print_file_path =
-// ...}) named, and then not to the screen.
+// ops::Print and F::print_: print texts, numbers and tensors, each on a line, in MindSpore's
+// format. They write to standard output, or to the file of set_context({.print_file_path = ...}).
 #pragma once
 #include <string>
 
@@ -8,9 +7,10 @@
 
 namespace halyard {
 
-// Tensor(shape=[2, 1], dtype=Int32, value=
-// [[1],
-//  [1]])
+// Returns the text of a tensor:
+//   Tensor(shape=[2, 1], dtype=Int32, value=
+//   [[1],
+//    [1]])
 std::string printed(const Tensor &t);
 inline std::string printed(const std::string &text) {
     return text;
@@ -29,7 +29,7 @@ inline std::string printed(const char *text) {
     return text;
 }
 
-// lines of several threads don't mix; throws IoError when the file can't be written
+// Writes lines; those of several threads don't mix. Throws IoError if the file can't be written.
 void print_lines(const std::string &lines);
 
 namespace ops {

@@ -26,7 +26,7 @@ struct Recording {
 };
 
 Recording &recording() {
-    static Recording &r = *new Recording;  // never destroyed: threads may end after statics do
+    static Recording &r = *new Recording;  // never destroyed: threads may end after statics are
     return r;
 }
 
@@ -77,16 +77,16 @@ bool running() {
     return detail::on;
 }
 
-void detail::take_down(const std::string &op, std::span<const Tensor> in,
-                       std::chrono::steady_clock::time_point begin) {
+void detail::record_slice(const std::string &op, std::span<const Tensor> in,
+                          std::chrono::steady_clock::time_point begin) {
     const auto end = std::chrono::steady_clock::now();
     Recording &r = recording();
     const std::lock_guard lock(r.mutex);
     if (!on || begin < r.start) return;
-    if (r.slices.size() == most_slices) {
+    if (r.slices.size() == max_slices) {
         if (r.left_out++ == 0) {
             log(LogLevel::warning, "profiler",
-                "has " + std::to_string(most_slices) + " slices and takes no more");
+                "has " + std::to_string(max_slices) + " slices and takes no more");
         }
         return;
     }

@@ -1,6 +1,6 @@
-// The profiler: when each primitive of this process ran and on which thread, in a file for Chrome's
-// trace viewer. What a composite op is made of lies inside its slice.
-// set_context({.enable_profiling = true}) is how programs ask for it.
+// The profiler records when each primitive of this process ran and on which thread, in a file for
+// Chrome's trace viewer. The ops of a composite op are nested in its slice. Programs turn it on
+// with set_context({.enable_profiling = true}).
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -12,23 +12,22 @@
 
 namespace halyard::profiler {
 
-// From here on; what was taken down before is written first. The file is
-// FOLDER/op_trace_<process>.json, written by stop() or when the program ends. Throws IoError when
-// the folder isn't there.
+// Starts recording, after writing an earlier recording. stop() or the end of the program writes
+// FOLDER/op_trace_<process>.json. Throws IoError if the folder doesn't exist.
 void start(const std::string &folder);
-void stop();  // writes the file, throws IoError; nothing when it doesn't run
+void stop();  // writes the file, if it is recording; throws IoError
 bool running();
 
-// 60 MB, which viewers still open; what comes after them is counted only
-inline constexpr size_t most_slices = 400000;
+// The limit, some 60 MB, which viewers can open. Further slices are only counted.
+inline constexpr size_t max_slices = 400000;
 
 namespace detail {
 inline constinit std::atomic<bool> on = false;
-void take_down(const std::string &op, std::span<const Tensor> in,
-               std::chrono::steady_clock::time_point begin);
+void record_slice(const std::string &op, std::span<const Tensor> in,
+                  std::chrono::steady_clock::time_point begin);
 }  // namespace detail
 
-// One call, from here to the end of the scope.
+// Records one call, from the construction to the end of the scope.
 class Call {
 public:
     Call(const OpRecord &op, std::span<const Tensor> in) {
@@ -39,7 +38,7 @@ public:
         }
     }
     ~Call() {
-        if (op_) detail::take_down(op_->name, in_, begin_);
+        if (op_) detail::record_slice(op_->name, in_, begin_);
     }
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;

@@ -44,16 +44,15 @@ Random Random::next() {
     return {g.state.seed, g.state.offset++};
 }
 
-// Counter: 48 bits of k, 16 of the lane, 64 of the offset. No caller draws 2^48 blocks at one
-// offset.
+// The counter has 48 bits of k, 16 of the lane and 64 of the offset.
 Words Random::block(uint64_t k, uint32_t lane) const {
     return philox_words({uint32_t(k), uint32_t(k >> 32 & 0xffff) | lane << 16,
                          uint32_t(state_.offset), uint32_t(state_.offset >> 32)},
                         {uint32_t(state_.seed), uint32_t(state_.seed >> 32)});
 }
 
-// Lemire: the high half of word * bound; words whose low half falls into the short remainder are
-// drawn again. The remainder, a division, is less than bound.
+// Lemire's method: the result is the high half of word * bound. Words whose low half is below the
+// remainder are drawn again; the remainder, which takes a division, is less than bound.
 uint32_t Random::below(uint64_t k, uint32_t bound) const {
     for (uint32_t lane = 0;; lane++) {
         for (const uint32_t w : block(k, lane)) {

@@ -270,7 +270,7 @@ private:
         const std::string name = std::string("vcg") + name_of(v.op);
         const std::string work = "blocks" + std::to_string(temporaries_++);
         // Returns the mask of the elements that have maxima, in `blocks` blocks.
-        const auto held = [&](int64_t blocks) {
+        const auto maxima_mask = [&](int64_t blocks) {
             uint64_t words[2] = {0, 0};
             for (int64_t b = 0; b < blocks; b++) {
                 const uint64_t elements = (1ull << (*count + block - 1) / block) - 1;
@@ -287,10 +287,11 @@ private:
         const int64_t full = *repeat / results;
         const int64_t rest = *repeat % results;
         if (full)
-            call(name, {held(results), ref(v.dst), work, std::to_string(full), "1", "1", "8"});
+            call(name,
+                 {maxima_mask(results), ref(v.dst), work, std::to_string(full), "1", "1", "8"});
         if (rest) {
             call(name,
-                 {held(rest), ref(further(v.dst, full * results)),
+                 {maxima_mask(rest), ref(further(v.dst, full * results)),
                   work + "[" + std::to_string(full * results * block) + "]", "1", "1", "1", "8"});
         }
         indent_ -= 4;

@@ -143,11 +143,11 @@ std::vector<TikTensors::Tensor> TikTensors::share(const Buffers &buffers) {
         const Buffer &first = **std::find_if(buffers.begin(), buffers.end(), [&](const Buffer *b) {
             return std::count(sorted.begin() + int64_t(i), sorted.begin() + int64_t(end), b);
         });
-        const bool alone = end == i + 1 && first.slots == 1;
+        const bool is_single = end == i + 1 && first.slots == 1;
         tensors.push_back(
             {first.name, first.scope, first.dtype,
-             alone ? first.size
-                   : (past - sorted[i]->address) / int64_t(halyard::bytes_of(first.dtype))});
+             is_single ? first.size
+                       : (past - sorted[i]->address) / int64_t(halyard::bytes_of(first.dtype))});
         for (size_t k = i; k < end; k++) {
             homes_[sorted[k]->name] = {first.name, first.dtype,
                                        sorted[k]->address - sorted[i]->address};

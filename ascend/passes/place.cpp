@@ -43,7 +43,7 @@ public:
 
 private:
     void body(const Body &nodes) {
-        std::vector<std::string> mine;
+        std::vector<std::string> declared;
         for (const Node &n : nodes) {
             const int64_t begin = ++position_;
             used_.emplace_back();
@@ -61,7 +61,7 @@ private:
                     throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
                 if (!of.try_emplace(a->buffer, LiveRange{begin, begin, begin, false, true}).second)
                     throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
-                mine.push_back(a->buffer);
+                declared.push_back(a->buffer);
                 order.push_back(a->buffer);
             } else
                 instr(std::get<Instr>(n.is));
@@ -73,7 +73,7 @@ private:
             if (!used_.empty()) used_.back().insert(used_.back().end(), inner.begin(), inner.end());
         }
         position_++;
-        for (const std::string &b : mine)
+        for (const std::string &b : declared)
             of[b].end = position_;
     }
     void instr(const Instr &i) {
@@ -313,7 +313,7 @@ private:
             begins.insert(t.second);
         for (int64_t q = quarter_; b.scope == Scope::ub && q < has; q += quarter_)
             begins.insert(q);
-        int64_t best = -1, least = 0;
+        int64_t best = -1, lowest = 0;
         for (const int64_t begin : begins) {
             for (const int64_t shift : {int64_t(0), half_groups}) {
                 const int64_t at =
@@ -326,9 +326,9 @@ private:
                                   });
                 if (!free) continue;
                 const int64_t cost = conflicts_.cost(b, at, placed_);
-                if (best < 0 || cost < least || (cost == least && at < best)) {
+                if (best < 0 || cost < lowest || (cost == lowest && at < best)) {
                     best = at;
-                    least = cost;
+                    lowest = cost;
                 }
             }
         }

@@ -20,19 +20,19 @@ struct Checker {
     void add(const std::string &id, const std::string &what) const {
         report(id, describe(program, instr) + ": " + what);
     }
-    void in(const std::string &id, const char *field, const Expr &e, int64_t least, int64_t most,
+    void in(const std::string &id, const char *field, const Expr &e, int64_t lower, int64_t upper,
             const char *unit = "") const {
         const auto r = range_of(e, ranges);
         // A range may have values that never occur, so only a range that is outside is an error.
-        if (r && (r->max < least || r->min > most)) {
+        if (r && (r->max < lower || r->min > upper)) {
             add(id, std::string(field) + " is " + text(*r) + unit + ", it may be " +
-                        std::to_string(least) + ".." + std::to_string(most) + unit);
+                        std::to_string(lower) + ".." + std::to_string(upper) + unit);
         }
     }
     void repeat(const Expr &e) const { in("E-REPEAT", "repeat", e, 1, 255); }
-    void stride(const char *field, const Expr &e, int64_t most,
+    void stride(const char *field, const Expr &e, int64_t upper,
                 const char *unit = " x 32 B") const {
-        in("E-STRIDE", field, e, 0, most, unit);
+        in("E-STRIDE", field, e, 0, upper, unit);
     }
     void multiple(const char *field, const Expr &e, int64_t unit) const {
         if (const auto v = e.constant(); v && *v % unit != 0) {

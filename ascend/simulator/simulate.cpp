@@ -148,17 +148,18 @@ private:
         }
     }
     void totals(IssueLog &log) {
-        double least = result.stats[0].cycles;
+        double shortest = result.stats[0].cycles;
         for (const CoreStats &s : result.stats) {
             result.cycles = std::max(result.cycles, s.cycles);
-            least = std::min(least, s.cycles);
+            shortest = std::min(shortest, s.cycles);
         }
         result.us = result.cycles / chip.at("mhz");
-        if (least < 0.75 * result.cycles) {
+        if (shortest < 0.75 * result.cycles) {
             log.add("W-IMBALANCE", nullptr, [&] {
                 return program.name + ": of " + std::to_string(cores) + " cores one takes " +
                        std::to_string(int64_t(result.cycles)) + " cycles, another " +
-                       std::to_string(int64_t(least)) + "; " + std::to_string(blocks) + " blocks";
+                       std::to_string(int64_t(shortest)) + "; " + std::to_string(blocks) +
+                       " blocks";
             });
         }
     }

@@ -52,24 +52,4 @@ struct Selection {
     bool cold = false;
 };
 
-// Returns the kernels that accept the problem's tensors, best first, then the peers, for each
-// number of threads. Each case has run once and its accuracy is known. Appends a line to `refused`
-// for each kernel that doesn't accept the problem.
-std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
-                                       const Selection &s, const Expected &expected,
-                                       const std::vector<Tensor> &like,
-                                       std::vector<std::string> &refused);
-
-// Returns the op called whole, as a program calls it: planned, with new outputs, composed where it
-// has no kernel. The case is labelled "call". Peers follow, for each number of threads.
-std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &s,
-                                     const Expected &expected, const std::vector<Tensor> &like,
-                                     std::vector<std::string> &refused);
-
-std::vector<OperandMeta> metas_of(const ProblemInstance &t);
-
-// Returns uninitialised outputs for the problem's call. Throws what the op's shape and dtype rules
-// throw.
-std::vector<Tensor> outputs_of(const ProblemInstance &t);
-
 }  // namespace halyard::bench

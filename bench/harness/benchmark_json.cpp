@@ -49,9 +49,10 @@ void collect(const std::deque<BenchmarkCase> &cases, const std::string &name,
             all[r].family_index = int64_t(runs.size());
             all[r].repetitions = int64_t(all.size());
             all[r].repetition_index = int64_t(r);
-            for (auto &[key, value] : counters_of(s))
+            for (auto &[key, value] : counters_of(s)) {
                 // JSON has no infinity and no NaN.
                 if (std::isfinite(value)) all[r].counters[key] = value;
+            }
         }
         runs.push_back(std::move(all));
     }

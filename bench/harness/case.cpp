@@ -92,7 +92,7 @@ Tensor tensor_of(const Array &a, DType t) {
     const Tensor y = Tensor::empty(a.shape, t);
     visit_dtype(t, [&](auto zero) {
         using T = decltype(zero);
-        T *to = (T *)y.raw();
+        T *to = static_cast<T *>(y.raw());
         for (size_t i = 0; i < a.v.size(); i++) {
             if constexpr (std::is_same_v<T, bool>)
                 to[i] = a.v[i] != 0;
@@ -253,7 +253,7 @@ double wrapped(double v, DType t) {  // integer arithmetic is modular
                              : v;
 }
 
-// What rounding does to a float dtype and to the arithmetic of its kernels.
+// Constants of the rounding to a float dtype and in its kernels' arithmetic.
 struct Rounding {
     explicit Rounding(DType t)
         : eps(t == DType::f64   ? 0x1p-52

@@ -52,6 +52,7 @@ void require_dimensions(const Signature &sig, const Dims &dims, const std::strin
 // Returns true if the shapes are equal and all elements have the same bits.
 bool same_bits(const Tensor &a, const Tensor &b);
 
+// Convert between arrays in double and tensors. tensor_of() rounds to `t`.
 Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);
 std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"

@@ -70,7 +70,7 @@ void compare_with_dispatched(std::deque<BenchmarkCase> &cases) {
 
 std::string text_of(const Comparison &c) {
     if (!std::isfinite(c.high)) return "cannot tell (too few rounds)";
-    if (!c.refused.empty()) return "cannot tell: " + c.refused;
+    if (!c.no_answer.empty()) return "cannot tell: " + c.no_answer;
     const bool faster = c.answer == Comparison::faster;
     const std::string interval = " (" + factor_text(faster ? 1 / c.high : c.low) + ".." +
                                  factor_text(faster ? 1 / c.low : c.high) + ")";
@@ -150,22 +150,22 @@ std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<Bench
                                    const std::vector<std::string> &labels) {
     std::deque<BenchmarkCase> pairs;
     for (int threads : thread_counts(cases)) {
-        for (auto &wanted : labels) {
-            const auto [label, share] = planted_slowdown(op, wanted);
+        for (auto &typed : labels) {
+            const auto [label, share] = planted_slowdown(op, typed);
             const BenchmarkCase &found = case_called(op, cases, label, threads);
             if (share > 0 && found.time_itself)
                 throw DispatchError(op, label + " times itself, so that it can't be slowed down");
             pairs.push_back(share > 0 ? slowed(found, share) : found);
-            pairs.back().label += wanted.substr(label.size());
+            pairs.back().label += typed.substr(label.size());
             pairs.back().has_control = pairs.size() % 2 == 0;
         }
     }
     return pairs;
 }
 
-void refuse_answers(std::deque<BenchmarkCase> &cases, const std::string &why) {
+void withdraw_answers(std::deque<BenchmarkCase> &cases, const std::string &why) {
     for (BenchmarkCase &s : cases)
-        if (s.relative) s.relative->refuse(why);
+        if (s.relative) s.relative->withdraw(why);
 }
 
 void compare_pairs(std::deque<BenchmarkCase> &pairs) {

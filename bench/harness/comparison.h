@@ -36,7 +36,7 @@ std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<Bench
 void compare_pairs(std::deque<BenchmarkCase> &pairs);
 
 // Replaces all answers by "cannot tell: " and the reason. The measurements stay.
-void refuse_answers(std::deque<BenchmarkCase> &cases, const std::string &why);
+void withdraw_answers(std::deque<BenchmarkCase> &cases, const std::string &why);
 
 // Splits "wide/avx512+5%" into wide/avx512 and 0.05. Throws AttrError if the share is not a number.
 std::pair<std::string, double> planted_slowdown(const std::string &op, const std::string &label);

@@ -140,13 +140,13 @@ private:
         const Plan &plan = explanation_.plan;
         for (size_t k = 0; k < plan.candidates.size(); k++) {
             if (!plan.candidates[k].rejection.empty()) continue;
-            auto alone = std::make_shared<Plan>(plan);
-            alone->kernel = plan.candidates[k].kernel;
-            for (auto &b : alone->inputs)
+            auto single = std::make_shared<Plan>(plan);
+            single->kernel = plan.candidates[k].kernel;
+            for (auto &b : single->inputs)
                 b.copy_order.clear();
-            for (auto &b : alone->outputs)
+            for (auto &b : single->outputs)
                 b.copy_order.clear();
-            add(costs_.candidates[k], [this, alone] { run_plan(*alone, from_, attrs_, to_); });
+            add(costs_.candidates[k], [this, single] { run_plan(*single, from_, attrs_, to_); });
         }
     }
 

@@ -8,7 +8,7 @@
 
 namespace halyard::bench {
 
-// How a caller makes a call in a dtype that the op has no kernels for.
+// The casts that a caller needs for a call in a dtype that the op has no kernels for.
 struct CastPlan {
     // the dtype asked for, the one used, those there are: "f16", "f32", "f32 f64"
     std::string key, instead, there;

@@ -20,6 +20,7 @@ public:
         double error = 0;
         std::string violation;  // how the contract is violated; "" if it isn't
     };
+    // Compares the outputs of a call with the expected ones. Call it only if known().
     Accuracy judge(const std::vector<Tensor> &out) const;
 
 private:

@@ -43,7 +43,7 @@ Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts) {
 
 namespace {
 
-// Returns the position that "x0" stands for, or `otherwise` if `name` isn't of that form.
+// Returns the position in "x0", or `otherwise` if `name` isn't of that form.
 size_t position_in_name(const std::string &name, size_t otherwise) {
     const bool is_position = name.size() > 1 && name.size() < 4 && name[0] == 'x' &&
                              std::all_of(name.begin() + 1, name.end(),

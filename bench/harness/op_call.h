@@ -42,7 +42,8 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
 // other ops, or through the ops that `op` is composed of.
 std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
 
-// Returns the present name of a variant of the op, which `variant` may call by an earlier one; "" for
+// Returns the present name of a variant of the op, which `variant` may call by an earlier one; ""
+// for
 // "". Throws AttrError if the op has no such variant.
 std::string variant_called(const OpRecord &op, const std::string &variant);
 

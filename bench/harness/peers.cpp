@@ -29,7 +29,8 @@ std::vector<PeersOf> open_modules(const std::string &isa) {
         if (!fs::exists(module)) continue;
         if (found.empty()) set_environment(isa);
         void *handle = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-        const auto peers = handle ? (PeersOf)dlsym(handle, peers_symbol) : nullptr;
+        const auto peers = handle ? reinterpret_cast<PeersOf>(dlsym(handle, peers_symbol))
+                                  : nullptr;
         if (peers)
             found.push_back(peers);
         else

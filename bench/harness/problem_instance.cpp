@@ -5,6 +5,7 @@
 #include "primitives/library.h"
 #include "primitives/primitive.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "registry/op/names.h"
 
 namespace halyard::bench {
@@ -24,7 +25,7 @@ Tensor filled(const Shape &shape, DType t, int64_t end, double least, uint64_t s
     const int64_t n = x.elements();
     visit_dtype(t, [&](auto zero) {
         using T = decltype(zero);
-        T *to = (T *)x.raw();
+        T *to = static_cast<T *>(x.raw());
         for (int64_t i = 0; i < n; i++) {
             const uint64_t r = next(seed) >> 11;
             if constexpr (std::is_same_v<T, bool>)
@@ -111,6 +112,21 @@ ProblemInstance::ProblemInstance(const RegisteredOp &which, const std::string &p
                             double(let("_least", -2)), k + 1));
     }
     put_forward_outputs(op, attrs, in);
+}
+
+std::vector<OperandMeta> metas_of(const ProblemInstance &t) {
+    std::vector<OperandMeta> metas;
+    for (const Tensor &x : t.in)
+        metas.push_back(meta_of(x));
+    return metas;
+}
+
+std::vector<Tensor> outputs_of(const ProblemInstance &t) {
+    if (t.op.record.form == Form::composite) return Primitive(t.op, t.attrs).run(t.in);
+    std::vector<Tensor> out;
+    for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs)
+        out.push_back(Tensor::empty(o.shape, o.dtype));
+    return out;
 }
 
 }  // namespace halyard::bench

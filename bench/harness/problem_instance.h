@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "registry/dispatch/plan.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/op/signature.h"
@@ -29,5 +30,12 @@ struct ProblemInstance {
     // Floats in (-2, 2), indices within bounds, and a forward op's outputs as the op computes them.
     std::vector<Tensor> in;
 };
+
+// Returns shapes, dtypes and strides of the inputs, as planning takes them.
+std::vector<OperandMeta> metas_of(const ProblemInstance &t);
+
+// Returns uninitialised outputs for the problem's call. Throws what the op's shape and dtype rules
+// throw.
+std::vector<Tensor> outputs_of(const ProblemInstance &t);
 
 }  // namespace halyard::bench

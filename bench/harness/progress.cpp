@@ -9,7 +9,7 @@
 namespace halyard::check {
 namespace {
 
-Progress own;
+Progress own_progress;
 Progress *current = nullptr;
 std::function<void(const std::string &)> failure_listener;
 
@@ -25,15 +25,15 @@ void write_error(const char *text) {
 }
 
 void on_death(int signal) {
-    if (current == &own) {  // otherwise the parent process reads it
+    if (current == &own_progress) {  // otherwise the parent process reads it
         write_error("died");
-        if (own.check[0]) {
+        if (own_progress.check[0]) {
             write_error(" in check ");
-            write_error(own.check);
+            write_error(own_progress.check);
         }
-        if (own.step[0]) {
+        if (own_progress.step[0]) {
             write_error(": ");
-            write_error(own.step);
+            write_error(own_progress.step);
         }
         write_error("\n");
     }
@@ -75,7 +75,7 @@ void print_progress_on_death() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return;  // a sanitizer prints more
 #endif
-    if (!current) keep_progress_in(&own);
+    if (!current) keep_progress_in(&own_progress);
     struct sigaction action = {};
     action.sa_handler = on_death;
     action.sa_flags = SA_RESETHAND | SA_NODEFER;

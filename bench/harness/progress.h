@@ -21,6 +21,7 @@ void set_failure_listener(std::function<void(const std::string &)> listener);
 // sample.
 void begin_check(const std::string &name);
 void begin_step(const std::string &step);
+// Passes a failure to the listener, if there is one.
 void report_failure(const std::string &failure);
 
 // Returns "check reference, f32/avx512/wide 'n=3 c=7'", or "" if nothing has begun.

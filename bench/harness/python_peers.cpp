@@ -22,7 +22,7 @@ struct Framework {
     std::string name;  // with its version; "" if it isn't installed
 };
 
-Json asked(LineProcess &child, const Json &question) {
+Json request(LineProcess &child, const Json &question) {
     const Json answer = Json::parse(child.answer(question.dump()), nullptr, false);
     return answer.is_object() ? answer : Json{{"refused", "its process ended without a word"}};
 }
@@ -84,7 +84,7 @@ void take(const Json &files, const std::vector<Tensor> &out) {
 
 std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const PeerTask &task,
                                              size_t copies, const std::string &isa,
-                                             std::vector<std::string> &refused) {
+                                             std::vector<std::string> &rejected) {
     std::vector<BenchmarkCase> all;
     if (peers.frameworks.empty()) return all;
     const TemporaryFolder folder("halyard_peers");
@@ -106,9 +106,9 @@ std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const Pee
     for (auto &which : peers.frameworks) {
         Framework &f = framework(which, peers.python, task.threads, limit);
         if (f.name.empty()) continue;
-        const Json answer = asked(*f.process, question);
+        const Json answer = request(*f.process, question);
         if (answer.contains("refused")) {
-            refused.push_back(f.name + ": " + answer.value("refused", ""));
+            rejected.push_back(f.name + ": " + answer.value("refused", ""));
             continue;
         }
         BenchmarkCase s{f.name, task.threads, true, true, false, {}, {}};
@@ -118,7 +118,7 @@ std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const Pee
         take(answer.at("out"), s.out);
         s.run = [] {};  // its results are in s.out already
         s.time_itself = [&f](double seconds) {
-            const Json time = asked(*f.process, {{"seconds", seconds}});
+            const Json time = request(*f.process, {{"seconds", seconds}});
             if (!time.contains("seconds")) throw Error(f.name, time.value("refused", ""));
             return time.at("seconds").get<double>();
         };

@@ -11,11 +11,11 @@ struct PythonPeers {
     std::string python = "python3";       // an interpreter that has them
 };
 
-// Returns a case for each framework that can do the task. Appends the reason to `refused` for those
-// that can't. Prints once which ones aren't installed. Calls cycle through `copies` copies of the
-// tensors. `isa` limits the frameworks; "" does not.
+// Returns a case for each framework that can do the task. Appends the reason to `rejected` for
+// those that can't. Prints once which ones aren't installed. Calls cycle through `copies` copies of
+// the tensors. `isa` limits the frameworks; "" does not.
 std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const PeerTask &task,
                                              size_t copies, const std::string &isa,
-                                             std::vector<std::string> &refused);
+                                             std::vector<std::string> &rejected);
 
 }  // namespace halyard::bench

@@ -10,7 +10,7 @@
 
 namespace halyard::bench {
 namespace {
-// Returns the ops that a line's first word stands for.
+// Returns the ops that a line's first word selects.
 std::vector<std::string> ops_of(const std::string &word) {
     if (word != "elementwise" && word != "reduction") return {word};
     const Form form = word == "elementwise" ? Form::elementwise : Form::reduction;

@@ -18,6 +18,7 @@ struct ShapeLine {
 // op's.
 std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op = "");
 
+// Returns the names of the sets that are installed with the kit.
 std::vector<std::string> shape_set_names();
 
 // Parses a line of such a file. An empty line or a comment gives a line without an op. Throws

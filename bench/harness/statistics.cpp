@@ -82,9 +82,9 @@ Comparison compare(const std::vector<double> &a, const std::vector<double> &b,
     return c;
 }
 
-void Comparison::refuse(const std::string &why) {
+void Comparison::withdraw(const std::string &why) {
     answer = cannot_tell;
-    refused = why;
+    no_answer = why;
 }
 
 }  // namespace halyard::bench

@@ -7,6 +7,7 @@
 
 namespace halyard::bench {
 
+// Return the median and the minimum of at least one value.
 double median(std::vector<double> values);
 double least(const std::vector<double> &values);
 
@@ -20,17 +21,17 @@ struct Interval {
 // 0.99) give an infinite interval, none give NaN.
 Interval centre_of(const std::vector<double> &values, double confidence);
 
-// How the times of A compare with those of B, taken in the same rounds, in random order within
-// each.
+// The comparison of A's times with B's, taken in the same rounds, in random order within each.
 struct Comparison {
     enum Answer : int8_t { slower = -1, cannot_tell = 0, faster = 1 };
     static constexpr double confidence = 0.99;
     Answer answer = cannot_tell;          // A is ... than B
     double ratio = 1, low = 0, high = 0;  // time of A over time of B, and its interval
-    // Of the control run: 0.004 means that the same kernel differs from itself by up to 0.4 %.
+    // The control run's noise: 0.004 means that the same kernel differs from itself by up to 0.4 %.
     double noise = 0;
-    std::string refused = {};  // why there is no answer, whatever the times are
-    void refuse(const std::string &why);
+    std::string no_answer = {};  // why there is no answer, whatever the times are
+    // Replaces the answer by cannot_tell, with the reason.
+    void withdraw(const std::string &why);
 };
 
 // Compares times that were taken in the same rounds; `control` is a second measurement of B. If A

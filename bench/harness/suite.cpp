@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "bench/harness/case_list.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
 #include "bench/harness/roofline.h"
@@ -53,7 +54,8 @@ Outcome outcome_of(const BenchmarkCase &ours, const std::deque<BenchmarkCase> &a
     return o;
 }
 
-std::vector<Outcome> measured(const SuiteGroup &g, const ShapeLine &line, const SuiteOptions &o) {
+std::vector<Outcome> outcomes_of(const SuiteGroup &g, const ShapeLine &line,
+                                 const SuiteOptions &o) {
     const std::string problem = line.op + " " + line.problem;
     try {
         const RegisteredOp &op = find_op(line.op.c_str());
@@ -61,8 +63,8 @@ std::vector<Outcome> measured(const SuiteGroup &g, const ShapeLine &line, const 
         const std::vector<Tensor> like = outputs_of(t);
         const Expected expected(t, like);
         const Roofline roofline(t, like);
-        std::vector<std::string> refused;
-        auto cases = call_cases(t, o.selection, expected, like, refused);
+        std::vector<std::string> rejected;
+        auto cases = call_cases(t, o.selection, expected, like, rejected);
         warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()),
                        o.wait_quiet);
         measure(cases, o.timing);
@@ -103,7 +105,7 @@ struct Summary {
     double roof = 0;
     std::string where;  // the problem with the worst ratio
 };
-Summary summary(const std::vector<Outcome> &all, int threads) {
+Summary summary_of(const std::vector<Outcome> &all, int threads) {
     Summary s;
     s.threads = threads;
     int compared = 0;
@@ -130,19 +132,19 @@ Summary summary(const std::vector<Outcome> &all, int threads) {
 
 constexpr double least_ratio = 0.8;  // of any single problem
 
-std::string answer(const SuiteGroup &g, const Summary &s) {
+std::string goal_status(const SuiteGroup &g, const Summary &s) {
     if (!s.timed) return "not timed";
-    std::vector<std::string> short_of;
+    std::vector<std::string> missed;
     if (g.ratio > 0 && s.where.empty()) return "no peer";
-    if (g.ratio > 0 && s.mean < g.ratio) short_of.push_back("ratio");
-    if (g.ratio > 0 && s.worst < least_ratio) short_of.push_back("worst");
+    if (g.ratio > 0 && s.mean < g.ratio) missed.push_back("ratio");
+    if (g.ratio > 0 && s.worst < least_ratio) missed.push_back("worst");
     if (g.roof > 0 && s.with_roof < s.timed)
-        short_of.push_back("roof not measured");
+        missed.push_back("roof not measured");
     else if (g.roof > 0 && s.roof < g.roof)
-        short_of.push_back("roof");
-    if (s.missing) short_of.push_back(std::to_string(s.missing) + " missing");
-    std::string text = short_of.empty() ? "met" : "short:";
-    for (auto &w : short_of)
+        missed.push_back("roof");
+    if (s.missing) missed.push_back(std::to_string(s.missing) + " missing");
+    std::string text = missed.empty() ? "met" : "short:";
+    for (auto &w : missed)
         text += " " + w;
     return text;
 }
@@ -168,7 +170,8 @@ std::string summary_line(const SuiteGroup &g, const Summary &s) {
     return "| " + g.title + " | " + goals + " | " + std::to_string(s.threads) + " | " +
            (s.mean > 0 ? text_of("%.2f", s.mean) : "") + " | " +
            (s.where.empty() ? "" : text_of("%.2f ", s.worst) + s.where) + " | " +
-           (s.with_roof ? text_of("%.0f %%", 100 * s.roof) : "") + " | " + answer(g, s) + " |\n";
+           (s.with_roof ? text_of("%.0f %%", 100 * s.roof) : "") + " | " + goal_status(g, s) +
+           " |\n";
 }
 
 const std::string head = "| group | goal | threads | x best peer | worst | of the roof | "
@@ -198,7 +201,7 @@ bool run_suite(const SuiteOptions &o) {
         std::printf("\n%s\n", g.title.c_str());
         std::vector<Outcome> all;
         for (const ShapeLine &line : g.lines) {
-            for (const Outcome &outcome : measured(g, line, o)) {
+            for (const Outcome &outcome : outcomes_of(g, line, o)) {
                 print(outcome);
                 kept &= !outcome.missing.starts_with("breaks");
                 all.push_back(outcome);
@@ -206,7 +209,7 @@ bool run_suite(const SuiteOptions &o) {
         }
         tables += table_of(g, all);
         for (int threads : o.selection.threads)
-            summaries += summary_line(g, summary(all, threads));
+            summaries += summary_line(g, summary_of(all, threads));
         // Written each time, because a long suite may be interrupted.
         if (!o.out.empty()) write_results(o, summaries, tables);
     }

@@ -51,7 +51,7 @@ double seconds(const timeval &t) {
     return double(t.tv_sec) + 1e-6 * double(t.tv_usec);
 }
 
-double own() {
+double own_seconds() {
     double sum = 0;
     for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
         rusage used{};
@@ -69,13 +69,13 @@ std::string percent(double share) {
 }  // namespace
 
 Counters count() {
-    return {now(), cores(), pressure(), own()};
+    return {now(), cores(), pressure(), own_seconds()};
 }
 
 long involuntary_switches() {
-    rusage own{};
-    getrusage(RUSAGE_SELF, &own);
-    return own.ru_nivcsw;
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
 }
 
 Load between(const Counters &before, const Counters &after) {
@@ -89,7 +89,8 @@ Load between(const Counters &before, const Counters &after) {
             {b.id, (b.busy - a.busy) / load.seconds, (b.steal - a.steal) / load.seconds});
         load.others += load.cores.back().busy;
     }
-    load.others = std::max(0.0, load.others - (after.own - before.own) / load.seconds);
+    load.others = std::max(0.0,
+                           load.others - (after.own_seconds - before.own_seconds) / load.seconds);
     return load;
 }
 
@@ -111,7 +112,7 @@ std::string contention(const Load &load, int threads) {
         }
     }
     if (idle >= threads || busy.empty()) return "";
-    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " +
+    return "other processes keep core " + busy + " busy: " + std::to_string(idle) + " of " +
            std::to_string(load.cores.size()) + " are idle for " + std::to_string(threads) +
            (threads == 1 ? " thread" : " threads") +
            (load.pressure > 0.01
@@ -139,7 +140,7 @@ Load warn_of_others(int threads, double patience) {
     while (!why.empty() && now() - begin < patience) {
         load = load_of_others(0.5);
         why = contention(load, threads);
-        if (why.empty()) std::printf("waited %.1f s for others\n", now() - begin);
+        if (why.empty()) std::printf("waited %.1f s for other processes\n", now() - begin);
     }
     if (!why.empty() && patience > 0) std::printf("waited %.1f s in vain\n", now() - begin);
     if (!why.empty()) std::printf("warning: %s\n", why.c_str());

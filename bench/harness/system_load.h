@@ -18,8 +18,9 @@ struct Counters {
     // Time in which some task waited for a core (PSI); 0 if the kernel has no such counter.
     double pressure = 0;
     // Time of all cores that this process and its ended children used.
-    double own = 0;
+    double own_seconds = 0;
 };
+// Reads the counters now.
 Counters count();
 
 // The load between two counts.
@@ -30,12 +31,14 @@ struct Load {
     // Involuntary context switches of what was timed. The caller fills it in.
     long switches = 0;
 };
+// Returns the load between two counts. This process and its children are not in `others`.
 Load between(const Counters &before, const Counters &after);
 
 // Returns the load by other processes over `seconds`, in which this process sleeps.
 Load load_of_others(double seconds = 0.1);
 
-// Returns why `threads` threads can't be timed under this load: "others keep core 0 (99 %), 3 (50
+// Returns why `threads` threads can't be timed under this load: "other processes keep core 0 (99
+// %), 3 (50
 // %) busy: 1 of 3 are idle for 2 threads". Returns "" if they can.
 std::string contention(const Load &load, int threads);
 

@@ -27,6 +27,7 @@ std::vector<Column> columns_of(const std::deque<BenchmarkCase> &cases, const Roo
 void print_table(const std::deque<BenchmarkCase> &cases, const std::vector<Column> &columns);
 
 std::string time_text(double seconds);  // "73.57 us"
+// Returns `value` in a printf format.
 std::string text_of(const char *format, double value);
 
 }  // namespace halyard::bench

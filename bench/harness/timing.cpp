@@ -107,8 +107,8 @@ Rounds measure(std::deque<BenchmarkCase> &cases, const Timing &timing) {
     Rounds done;
     if (order.empty()) return done;
 
-    const bool alone = std::none_of(cases.begin(), cases.end(),
-                                    [](const BenchmarkCase &s) { return bool(s.time_itself); });
+    const bool is_single_process = std::none_of(
+        cases.begin(), cases.end(), [](const BenchmarkCase &s) { return bool(s.time_itself); });
     double cores_of_others = 0;  // times seconds
     size_t cores = 0;
     Clock clock(timing.min_time);
@@ -144,7 +144,7 @@ Rounds measure(std::deque<BenchmarkCase> &cases, const Timing &timing) {
     Load all;
     all.cores.resize(cores);
     all.others = cores_of_others / done.seconds;
-    done.left_a_core = !alone || leaves_a_core(all);
+    done.left_a_core = !is_single_process || leaves_a_core(all);
     return done;
 }
 

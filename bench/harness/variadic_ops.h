@@ -15,6 +15,7 @@ struct VariadicOp {
     std::vector<Tensor> (*run)(std::span<const Tensor> in, const Attrs &attrs);
 };
 
+// Returns all variadic ops, by name.
 const std::vector<VariadicOp> &variadic_ops();
 
 // Returns the variadic op called `name`, or null if there is none.

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Of each benchmark: the program and peer script, what the peers' names end with, repetitions, seconds of each.
+# For each benchmark: the program, the peer's script, the suffix of the peers' names, repetitions, seconds of each.
 BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
 
 

@@ -1,4 +1,4 @@
-"""Runs one framework for `halyard bench --peers`: a question per line on standard input, an answer per line on standard output.
+"""Runs one framework for `halyard bench --peers`: a request per line on standard input, an answer per line on standard output.
 
 usage: driver.py pytorch|onnxruntime|mindspore THREADS [ISA]
 
@@ -16,7 +16,7 @@ import warnings
 
 
 def replies():
-    """The real standard output, out of reach of what frameworks print."""
+    """Returns the real standard output, which frameworks' own output can't reach."""
     replies_to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return replies_to

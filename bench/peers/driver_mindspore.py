@@ -2,7 +2,7 @@
 import os
 import sys
 
-# Its kernels take a thread for each core they may use, whatever they are told; it looks once, when it is loaded.
+# Its kernels use a thread for each allowed core and ignore other settings. The cores are read once, when it is loaded.
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-int(sys.argv[2]):])
 
 import mindspore

@@ -1,4 +1,4 @@
-"""ONNX models of one node, written by hand: ONNX Runtime doesn't need the package `onnx`, and so we don't either.
+"""Writes ONNX models of one node without the package `onnx`, which ONNX Runtime doesn't need either.
 
 A model is a protocol buffer; the numbers below are those of its fields in onnx.proto.
 """
@@ -47,7 +47,7 @@ def tensor(name, array):
 
 
 def model(kind, attributes, names, inputs, constants, domain=""):
-    """The bytes of a model: y = kind(names...), of which `inputs` are given at the call and `constants` are weights."""
+    """Returns the bytes of a model y = kind(names...); `inputs` are passed to the call, `constants` are weights."""
     node = b"".join(field(1, name) for name in names) + field(2, "y") + field(4, kind) + field(7, domain)
     node += b"".join(field(5, attribute(name, value)) for name, value in attributes.items())
     graph = field(1, node) + field(2, "graph")

@@ -1,4 +1,4 @@
-"""ONNX Runtime: one model per task, of one operator, with results bound to memory of their own. Inference only: no gradients."""
+"""ONNX Runtime: one model of one operator per task, with results in bound memory. It has no gradients."""
 import numpy as np
 import onnxruntime as ort
 
@@ -53,7 +53,7 @@ class Framework:
         return run
 
     def node(self, task):
-        """Operator, attributes, constants (None: that input is one), domain."""
+        """Returns operator, attributes, constants (None: the value is an input), domain."""
         op, a = task.op, task.attrs
         if op == "gelu_tanh":
             return "Gelu", {"approximate": "tanh"}, {}, ""

@@ -1,4 +1,4 @@
-"""PyTorch. Results are allocated by each call, as in its users' programs; gradients are its own backward kernels, without a tape."""
+"""PyTorch. Each call allocates its results, as users' programs do. Gradients are its own backward kernels, without a tape."""
 import os
 
 import torch
@@ -37,7 +37,7 @@ class Framework:
     spins = 0
 
     def __init__(self, threads, isa):
-        # oneDNN, which is most of it, is limited by its variable; the rest asks this one, before the first op.
+        # An environment variable limits oneDNN, which has most kernels. The others read this one before the first op.
         if isa:
             os.environ["ATEN_CPU_CAPABILITY"] = {"baseline": "default"}.get(isa, isa)
         torch.set_num_threads(threads)
@@ -117,7 +117,7 @@ class Framework:
         return lambda: functions[op](x[0], axes)
 
     def ordered(self, task, x):
-        """Sorts are stable, as ours are."""
+        """Returns a stable sort, as ours is."""
         op, a = task.op, task.attrs
         if op == "sort":
             return lambda: torch.sort(x, dim=a["axis"], descending=bool(a["descending"]), stable=True)
@@ -193,7 +193,7 @@ class Framework:
         return forward
 
     def cross_entropy_gradient(self, task, x):
-        """From the log-probabilities that the forward pass keeps."""
+        """Returns the gradient from the log-probabilities that the forward pass keeps."""
         logs = torch.log_softmax(x[0], -1)
         if task.op.startswith("sparse"):
             labels, count = x[1].long(), torch.tensor(float(x[1].numel()))

@@ -1,4 +1,4 @@
-"""What the driver answers once its framework is there."""
+"""Answers the driver's requests once the framework is loaded."""
 import os
 import time
 

@@ -1,9 +1,9 @@
-"""What the driver asks of a framework: an op, its attributes and its inputs."""
+"""A request to a framework: an op, its attributes and its inputs."""
 import numpy as np
 
 
 class Unsupported(Exception):
-    """The framework has no such op, or not for these attributes or dtypes."""
+    """Raised if the framework lacks the op, or the op with these attributes or dtypes."""
 
 
 class Task:
@@ -19,7 +19,7 @@ class Task:
         return self.inputs[self.names.index(name)]
 
     def pads(self):
-        """Of a window: (top, bottom, left, right), whatever the pad mode."""
+        """Returns a window's padding (top, bottom, left, right) for any pad mode."""
         a, d = self.attrs, self.dims
         window = [(d.get("u"), d.get("v"))[k] if "u" in d else a["kernel_size"][k] for k in (0, 1)]
         dilation = a.get("dilation", [1, 1])
@@ -35,7 +35,7 @@ class Task:
         return tuple(pads)
 
     def even_pads(self):
-        """(vertical, horizontal); Unsupported where the sides differ."""
+        """Returns (vertical, horizontal) padding. Raises Unsupported if opposite sides differ."""
         top, bottom, left, right = self.pads()
         if top != bottom or left != right:
             raise Unsupported(f"no padding of {top},{bottom},{left},{right}: sides differ")

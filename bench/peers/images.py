@@ -1,4 +1,4 @@
-"""What bench/image_pipeline does, by Pillow, torchvision or OpenCV: a line "STEP MICROSECONDS" per image, the least of the rounds.
+"""The steps of bench/image_pipeline with Pillow, torchvision or OpenCV: prints a line "STEP MICROSECONDS" per image, the least of the rounds.
 
 usage: images.py {pillow,torchvision,opencv} FOLDER ROUNDS
 """
@@ -16,7 +16,7 @@ STD = np.array([58.395, 57.12, 57.375], np.float32)
 
 
 def box(h, w):
-    """A part of 8 to 100 % of the area, as RandomResizedCrop draws it: top, left, height, width."""
+    """Returns top, left, height and width of a part of 8 to 100 % of the area, as RandomResizedCrop draws it."""
     for _ in range(10):
         area, aspect = h * w * random.uniform(0.08, 1), math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
         cw, ch = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))

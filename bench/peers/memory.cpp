@@ -33,18 +33,19 @@ struct Move {
             for (; room > 0 && next < in.size(); done = 0, next++) {
                 const auto [from, size] = part(in[next], i);
                 const int64_t n = std::min(room, size - done);
-                std::memcpy((char *)y.raw() + to, (const char *)in[next].raw() + from + done,
-                            size_t(n));
+                std::memcpy(static_cast<char *>(y.raw()) + to,
+                            static_cast<const char *>(in[next].raw()) + from + done, size_t(n));
                 to += n;
                 room -= n;
                 done += n;
                 if (done < size) break;
             }
-            std::memset((char *)y.raw() + to, 0, size_t(room));
+            std::memset(static_cast<char *>(y.raw()) + to, 0, size_t(room));
         }
         for (; next < in.size(); done = 0, next++) {
             const auto [from, size] = part(in[next], i);
-            sum += roofs::read_stream((const char *)in[next].raw() + from + done, size - done);
+            sum += roofs::read_stream(static_cast<const char *>(in[next].raw()) + from + done,
+                                      size - done);
         }
         sink->fetch_add(sum, std::memory_order_relaxed);
     }

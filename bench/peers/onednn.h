@@ -9,10 +9,12 @@ namespace halyard::onednn {
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
+// The CPU engine and the stream of this module.
 const dnnl::engine &engine();
 dnnl::stream &stream();
 dnnl::memory::desc plain(const Tensor &t);  // f32, row-major
 dnnl::memory::desc any(const Tensor &t);    // f32, in the layout that the primitive selects
+// Returns a handle of the memory of a dense tensor, in row-major layout.
 dnnl::memory wrap(const Tensor &t);
 
 // Returns a function that runs `run` with that many threads and rethrows its exceptions as Error.

@@ -32,8 +32,9 @@ template<class T> std::function<void()> matmul(const PeerTask &t) {
         const int64_t batch = c.elements() / std::max<int64_t>(1, int64_t(m) * n);
         openblas_set_num_threads(threads);
         for (int64_t g = 0; g < batch; g++) {
-            gemm<T>(ta, tb, m, n, k, (const T *)a.raw() + g * m * k, (const T *)b.raw() + g * k * n,
-                    (T *)c.raw() + g * m * n);
+            gemm<T>(ta, tb, m, n, k, static_cast<const T *>(a.raw()) + g * m * k,
+                    static_cast<const T *>(b.raw()) + g * k * n,
+                    static_cast<T *>(c.raw()) + g * m * n);
         }
     };
 }

@@ -1,4 +1,4 @@
-"""What the steps of other frameworks share: timing, the command line."""
+"""Shared by the steps of other frameworks: timing and the command line."""
 import argparse
 import resource
 import statistics

@@ -12,7 +12,7 @@ struct HostMemory {
     int64_t l1 = 0;
     int64_t l2 = 0;
     int64_t l3 = 0;
-    // What may be allocated: the memory of the machine or of its container, whichever is less.
+    // The memory that may be allocated: that of the machine or of its container, whichever is less.
     int64_t available = 0;
 };
 

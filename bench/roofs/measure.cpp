@@ -48,17 +48,17 @@ std::vector<int> thread_counts() {  // 1, 2, 4, ... and all cores
     return all;
 }
 
-constexpr int most_streams = 3;
+constexpr int max_streams = 3;
 constexpr int64_t page = 4096;
 // A part of a page, so that no load waits for a store to the same offset of another page.
 constexpr int64_t apart = 1024;
-constexpr int64_t room_between = most_streams * (page + apart);
+constexpr int64_t room_between = max_streams * (page + apart);
 
 // The memory of one thread, aligned as tensors are, divided into streams of equal length.
 class Streams {
 public:
     Streams(const Tensor &memory, int count)
-        : start_((char *)memory.raw()),
+        : start_(static_cast<char *>(memory.raw())),
           bytes_((memory.elements() - room_between) / count / 128 * 128),
           distance_((bytes_ + page - 1) / page * page + apart) {}
     char *operator[](int k) const { return start_ + k * distance_; }

@@ -68,6 +68,7 @@ struct Roofs {
     Bound bound(const Demand &d, int threads, Isa isa) const;
 };
 
+// Returns the key of this machine's roofs: processor, cores, ISA and version of the kit.
 std::string machine_key();
 double load_average();  // of the last minute; 0 if it isn't known
 

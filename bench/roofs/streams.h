@@ -6,6 +6,7 @@ namespace halyard::roofs {
 
 // Returns a value that depends on every byte, so that no compiler removes the reads.
 uint64_t read_stream(const char *from, int64_t bytes);
+// Write or copy `bytes`, with stores that go through the caches.
 void write_stream(char *to, int64_t bytes);
 void copy_stream(char *to, const char *from, int64_t bytes);
 // Copies with non-temporal stores: the target isn't read before it is written. `to` and `bytes` are

@@ -19,10 +19,6 @@ struct Compiled {
 // Compiles a kernel with the schedule it has. Throws DispatchError if the op has no Ascend program.
 Compiled compile(Kernel &k, bool strict = false);
 
-// The number of values of the automatic schedule's tunable "shrink", each of which reduces the
-// tiles by an eighth.
-inline constexpr int shrink_steps = 48;
-
 // Tries the schedule's largest tiles first, then smaller ones, until all buffers fit the chip.
 // Tunables of `i` aren't changed. Throws DispatchError if nothing fits or the op has no Ascend
 // program; with `strict` also if the scalar unit computes elements.

@@ -81,6 +81,10 @@ public:
 
 }  // namespace
 
+std::string stage_name(const std::string &halide_name) {
+    return halide_name.substr(0, halide_name.find('$'));
+}
+
 std::set<std::string> variables_of(const Expr &e) {
     struct : IRVisitor {
         using IRVisitor::visit;

@@ -45,6 +45,9 @@ private:
     void add_extents(const std::string &name, const Halide::Internal::Definition &d);
 };
 
+// Returns the Func's own name, "total" for Halide's "total$3".
+std::string stage_name(const std::string &halide_name);
+
 // Returns the names of the variables in `e`.
 std::set<std::string> variables_of(const Halide::Expr &e);
 

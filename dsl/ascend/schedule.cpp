@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "ascend/program/ir.h"
-#include "dsl/ascend/compile.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
 #include "registry/base/integer.h"
@@ -191,10 +190,10 @@ private:
             if (n.computes && n.function.dimensions() >= r.f.dimensions())
                 bytes += bytes_of(Func(n.function));
         }
-        int64_t most = npu_.chip().bytes(dv::Scope::ub) / bytes;
+        int64_t elements = npu_.chip().bytes(dv::Scope::ub) / bytes;
         for (int k = 0; k < steps_; k++)
-            most = most * 7 / 8;
-        return std::max<int64_t>(32, most);
+            elements = elements * 7 / 8;
+        return std::max<int64_t>(32, elements);
     }
 
     // Returns the cycles that a core takes for a product: the cube, or loads from L2 if these take
@@ -224,7 +223,7 @@ private:
         const int64_t rows = root.extents.size() > 1 ? root.extents[1] : 1;
         const int64_t columns = root.extents[0];
         std::pair<int, int> best = {256, 256};
-        double least = std::numeric_limits<double>::infinity();
+        double lowest = std::numeric_limits<double>::infinity();
         // Wide squares come first, because their bursts are longer.
         for (const int c : {256, 240, 128, 112, 64, 48, 32, 16}) {
             for (const int r : {256, 128, 64, 32, 16}) {
@@ -233,8 +232,8 @@ private:
                 const double all = double(ceil_div(blocks, npu_.cores())) *
                                    cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c),
                                           depth);
-                if (all < least) {
-                    least = all;
+                if (all < lowest) {
+                    lowest = all;
                     best = {r, c};
                 }
             }
@@ -333,13 +332,14 @@ private:
         return all;
     }
 
-    // Returns the extents of a tile of at most `most` elements.
-    std::vector<int64_t> tile_of(const Root &r, const Reductions &reductions, int64_t most) const {
+    // Returns the extents of a tile of at most `max_elements` elements.
+    std::vector<int64_t> tile_of(const Root &r, const Reductions &reductions,
+                                 int64_t max_elements) const {
         const std::set<int> &whole = reductions.whole_dims;
         const size_t rank = r.extents.size();
-        int64_t left = whole.empty() && reductions.max_terms <= most
-                           ? std::max<int64_t>(most / reductions.max_terms, 1)
-                           : most;
+        int64_t left = whole.empty() && reductions.max_terms <= max_elements
+                           ? std::max<int64_t>(max_elements / reductions.max_terms, 1)
+                           : max_elements;
         std::vector<int64_t> tile(rank, 1);
         for (size_t d = 0; d < rank; d++) {
             if (whole.count(int(d))) {
@@ -408,8 +408,8 @@ private:
         Func f = r.f;
         const std::vector<Var> args = f.args();
         const Reductions reductions = reductions_of(r);
-        const int64_t most = room(r);
-        std::vector<int64_t> tile = tile_of(r, reductions, most);
+        const int64_t max_elements = room(r);
+        std::vector<int64_t> tile = tile_of(r, reductions, max_elements);
         std::optional<size_t> shared = shared_dim(r, reductions);
         std::vector<Var> inner(args), loops;
         Var core("core");
@@ -441,7 +441,7 @@ private:
         const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
         const bool row_reduced = !reductions.whole_dims.empty();
         for (auto &name : r.kept)
-            keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
+            keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : max_elements);
     }
 
     // Returns the size of equal tiles of at most `tile` elements, if twice the least number of
@@ -461,10 +461,10 @@ private:
         loops.push_back(outer);
     }
 
-    // Computes a Func on the chip, at the loop `at`. A reduction of more than `most` terms is split
-    // into parts.
+    // Computes a Func on the chip, at the loop `at`. A reduction of more than `max_elements` terms
+    // is split into parts.
     void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile,
-              int64_t most) {
+              int64_t max_elements) {
         const FuncNode &n = graph_.nodes.at(name);
         Func f(n.function);
         npu_.ub(f, at);
@@ -476,7 +476,7 @@ private:
         }
         for (int u = 0; u < int(n.function.updates().size()); u++) {
             const auto ranges = ranges_of(f, u);
-            int64_t left = std::max<int64_t>(1, most / std::max<int64_t>(1, results));
+            int64_t left = std::max<int64_t>(1, max_elements / std::max<int64_t>(1, results));
             std::vector<VarOrRVar> inner, outer;
             Halide::Stage stage = f.update(u);
             for (auto &range : ranges) {

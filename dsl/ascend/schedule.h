@@ -54,6 +54,10 @@ namespace ascend {
 
 class Writer;
 
+// The number of values of the tunable "shrink" (Ascend::automatic()), each of which reduces the
+// tiles by an eighth.
+inline constexpr int shrink_steps = 48;
+
 // The decisions of a schedule about memory.
 struct BufferPlan {
     std::map<std::string, dv::Scope> scope;  // the memory of Funcs on the chip, by Halide's name

@@ -1,4 +1,4 @@
-// Chains: ops made of ops, one kernel each.
+// Chains: ops that are compositions of other ops, each compiled into one kernel (dsl/chain.h).
 #include "dsl/chain.h"
 #include "kernels/elementwise/elementwise.h"
 

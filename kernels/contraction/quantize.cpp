@@ -42,7 +42,7 @@ struct QuantizeKernel : Elementwise {
     }
     void reference(Problem &p) const override {
         each(p, [&](const double *in, double *o) {
-            o[0] = quantized(in[0], in[1], in[2], (DType)p["dtype"]);
+            o[0] = quantized(in[0], in[1], in[2], static_cast<DType>(p["dtype"]));
         });
     }
 };
@@ -91,7 +91,7 @@ struct RequantizeKernel : Elementwise {
         each(p, [&](const double *in, double *o) {
             const volatile float product = float(in[0] - in[1]) * float(in[2]);
             o[0] = saturated(std::nearbyint(double(product + float(in[3]))) + in[4],
-                             (DType)p["dtype"]);
+                             static_cast<DType>(p["dtype"]));
         });
     }
 };
@@ -112,7 +112,8 @@ struct Quantize : Composite {
         Array y(p("x").shape);
         for (size_t e = 0; e < y.v.size(); e++) {
             const auto c = int64_t(e) % p["c"];
-            y.v[e] = quantized(p("x").v[e], p("scale")(c), p("zero_point")(c), (DType)p["dtype"]);
+            y.v[e] = quantized(p("x").v[e], p("scale")(c), p("zero_point")(c),
+                               static_cast<DType>(p["dtype"]));
         }
         p.tensors["y"] = y;
     }
@@ -183,7 +184,7 @@ struct QuantizedProduct : Composite {
         const double y_scale = p.real("y_scale");
         const double product = p.real("x_scale") * p.tensors.at("weight_scale")(channel);
         const double bias = p.tensors.at("bias")(channel);
-        const auto to = (DType)p["dtype"];
+        const auto to = static_cast<DType>(p["dtype"]);
         if (to == DType::f32) return sum * product + bias;
         const volatile float scaled = float(sum) * float(product / y_scale);
         return saturated(

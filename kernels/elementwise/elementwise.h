@@ -49,7 +49,8 @@ struct UnarySpec {
     double ulps;  // the error of each element of y
     Expr (*fn)(Expr x);
     double (*reference)(double x);  // null for ops of integers only
-    // What the gradient needs besides dy: "x", "y" or "" (nothing). "none": there is no gradient.
+    // Names the tensor that the gradient needs besides dy: "x", "y" or "" (none). With "none" the
+    // op has no gradient.
     std::string saves = "none";
     Expr (*gradient)(Expr saved, Expr dy) = nullptr;
     double (*gradient_reference)(double saved, double dy) = nullptr;
@@ -71,7 +72,7 @@ using Exprs = std::vector<Expr>;
 struct FormulaSpec {
     struct Gradient {
         std::string input;  // "x" makes the op NAME_dx
-        // The inputs that the gradient needs besides dy. In x the others are undefined.
+        // Names the inputs that the gradient needs besides dy. In x the others are undefined.
         std::vector<std::string> saves;
         Expr (*fn)(const Exprs &x, const Exprs &s, const Expr &dy);
         double (*reference)(const double *x, const double *s, double dy);
@@ -99,8 +100,8 @@ struct BinarySpec {
     double ulps;
     Expr (*fn)(Expr a, Expr b);
     double (*reference)(double a, double b);  // null for ops of integers only
-    // What each gradient needs of a and b ("", "a", "b", "ab"), and its formula. Null: there is no
-    // kernel.
+    // Each gradient names what it needs of a and b ("", "a", "b", "ab") and has a formula. If the
+    // formula is null there is no kernel.
     std::string da_saves = "";
     Expr (*da)(Expr a, Expr b, Expr dy) = nullptr;
     double (*da_reference)(double a, double b, double dy) = nullptr;

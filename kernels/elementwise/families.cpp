@@ -6,6 +6,9 @@
 namespace halyard {
 namespace {
 
+// The value of dy for which a gradient is the derivative.
+constexpr double unit_dy = 1;
+
 std::vector<std::string> floats_of(const std::vector<std::string> &dtypes) {
     std::vector<std::string> floats;
     for (auto &d : dtypes)
@@ -66,17 +69,16 @@ struct UnaryDx : Elementwise {
                                       dy(Halide::_));
     }
     void reference(Problem &p) const override {
-        const auto at = [&](double (*f)(double, double), const double *in) {
-            return spec.saves.empty() ? f(0, in[0]) : f(in[0], in[1]);
-        };
+        const size_t dy_index = sig.inputs.size() - 1;
+        const auto saved_value = [&](const double *in) { return dy_index == 0 ? 0 : in[0]; };
         each_abs_sum(p, [&](const double *in, double *o) {
-            // The derivative is the gradient for dy = 1.
-            const double one[] = {in[0], 1};
             o[0] = spec.gradient_abs_sum
-                       ? at(spec.gradient_abs_sum, in)
-                       : std::fabs(at(spec.gradient_reference, spec.saves.empty() ? one + 1 : one));
+                       ? spec.gradient_abs_sum(saved_value(in), in[dy_index])
+                       : std::fabs(spec.gradient_reference(saved_value(in), unit_dy));
         });
-        each(p, [&](const double *in, double *o) { o[0] = at(spec.gradient_reference, in); });
+        each(p, [&](const double *in, double *o) {
+            o[0] = spec.gradient_reference(saved_value(in), in[dy_index]);
+        });
     }
 };
 
@@ -172,7 +174,7 @@ struct FormulaGradient : FormulaBase {
         const size_t dy = gradient.saves.size();
         each_abs_sum(p, [&](const double *given, double *o) {
             o[0] = gradient.abs_sum ? at(gradient.abs_sum, given, given[dy])
-                                    : std::fabs(at(gradient.reference, given, 1));
+                                    : std::fabs(at(gradient.reference, given, unit_dy));
         });
         each(p, [&](const double *given, double *o) {
             o[0] = at(gradient.reference, given, given[dy]);
@@ -236,15 +238,19 @@ struct BinaryGradient : Elementwise {
         d(Halide::_) = (in_a ? spec.da : spec.db)(value("a"), value("b"), value("dy"));
     }
     void reference(Problem &p) const override {
-        // The gradient of an element, or its derivative: the gradient for dy = 1.
-        const auto at = [&](const double *in, bool derivative) {
-            double a = 0, b = 0, g = 0;
-            for (size_t k = 0; k < sig.inputs.size(); k++)
-                (sig.inputs[k].name == "a" ? a : sig.inputs[k].name == "b" ? b : g) = in[k];
-            return (in_a ? spec.da_reference : spec.db_reference)(a, b, derivative ? 1 : g);
-        };
-        each_abs_sum(p, [&](const double *in, double *o) { o[0] = std::fabs(at(in, true)); });
-        each(p, [&](const double *in, double *o) { o[0] = at(in, false); });
+        const auto fn = in_a ? spec.da_reference : spec.db_reference;
+        const int a = index_of("a"), b = index_of("b"), g = index_of("dy");
+        const auto value = [](const double *in, int index) { return index < 0 ? 0 : in[index]; };
+        each_abs_sum(p, [&](const double *in, double *o) {
+            o[0] = std::fabs(fn(value(in, a), value(in, b), unit_dy));
+        });
+        each(p, [&](const double *in, double *o) { o[0] = fn(value(in, a), value(in, b), in[g]); });
+    }
+    // Returns the index of an input, or -1 if the gradient doesn't need it.
+    int index_of(const char *name) const {
+        for (size_t k = 0; k < sig.inputs.size(); k++)
+            if (sig.inputs[k].name == name) return static_cast<int>(k);
+        return -1;
     }
 };
 

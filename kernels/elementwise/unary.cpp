@@ -47,7 +47,7 @@ Expr clamped(const Expr &x) {
 using Long = long double;
 template<class F> double derivative_at(double x, const F &derivative) {
     if (std::isinf(x)) return x > 0 ? 1 : 0;
-    return double(derivative((Long)x));
+    return double(derivative(Long(x)));
 }
 Long long_sigmoid(Long x) {
     return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
@@ -419,7 +419,7 @@ const UnarySpec trigonometry[] = {
              return dy * math::call("exp_minus_square", {x}) * math::number(M_2_SQRTPI);
          },
      .gradient_reference =
-         [](double x, double dy) { return double(dy * std::exp(-(Long)x * x) * M_2_SQRTPI); }},
+         [](double x, double dy) { return double(dy * std::exp(-Long(x) * x) * M_2_SQRTPI); }},
     {.name = "erfc",
      .doc = "y = 1 - erf x, accurate where that is small",
      .ulps = 8,
@@ -431,7 +431,7 @@ const UnarySpec trigonometry[] = {
              return dy * math::call("exp_minus_square", {x}) * math::number(-M_2_SQRTPI);
          },
      .gradient_reference =
-         [](double x, double dy) { return double(-dy * std::exp(-(Long)x * x) * M_2_SQRTPI); }},
+         [](double x, double dy) { return double(-dy * std::exp(-Long(x) * x) * M_2_SQRTPI); }},
 };
 
 const UnarySpec activations[] = {

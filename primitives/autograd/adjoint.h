@@ -1,6 +1,6 @@
-// Adjoint: how the gradient in one input of an op is computed, and from what. Op `softmax_dx` is
-// the gradient of `softmax` in `x`; where no kernel is worth writing,
-// primitives/autograd/composed_gradient.cpp states it in terms of other ops.
+// Adjoint: how the gradient in one input of an op is computed, and from which tensors. Op
+// `softmax_dx` computes the gradient of `softmax` in `x`. For ops without such a kernel,
+// primitives/autograd/composed_gradient.cpp composes it from other ops.
 #pragma once
 #include <span>
 #include <vector>
@@ -16,21 +16,21 @@ struct Adjoint {
     enum Kind : uint8_t { forward, gradient };
     struct Source {
         Kind kind;
-        int place;  // forward: among the op's inputs, then outputs; gradient: of output `place`
+        int place;  // forward: index among the inputs, then outputs; gradient: index of the output
     };
     using Compose = Tensor (*)(std::span<const Tensor> in, const RegisteredOp &op,
                                const Attrs &attrs);
 
-    const RegisteredOp *op = nullptr;  // runs on `inputs`, and output `output` is the gradient; or
+    // The gradient is output `output` of `op` or the result of `compose`, both called on `inputs`.
+    // There is no gradient if both are null. An undefined result of `compose` stands for zeros.
+    const RegisteredOp *op = nullptr;
     size_t output = 0;
-    // does, given the op being differentiated and its attributes (undefined = zeros); neither: no
-    // gradient
     Compose compose = nullptr;
     std::vector<Source> inputs;
 };
 
-// One per input of `op`; valid until this thread's next call. Throws GradError when a gradient op
-// has an input that is neither an input nor an output of `op`, nor d<output>.
+// Returns the adjoint of each input of `op`; valid until this thread's next call. Throws GradError
+// if a gradient op has an input that is neither an input or output of `op` nor d<output>.
 const std::vector<Adjoint> &adjoints_of(const RegisteredOp &op);
 
 // Returns the gradient in a tensor of shape `given`, of which a tensor's method made another one
@@ -39,10 +39,10 @@ Tensor gradient_through_method(const Tensor &dy, const TensorMethod &how, const 
 
 struct ComposedGradient {
     const char *op, *input;
-    std::vector<std::string> from;  // named like a gradient op's inputs
+    std::vector<std::string> from;  // the inputs, named like those of a gradient op
     Adjoint::Compose compose;
 };
-// null when there is none
+// Returns null if there is none.
 const ComposedGradient *composed_gradient(const std::string &op, const std::string &input);
 
 }  // namespace halyard

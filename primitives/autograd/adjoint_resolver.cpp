@@ -25,8 +25,9 @@ Adjoint::Source source_of(const RegisteredOp &op, const std::string &name, const
                              ", nor the gradient of an output");
 }
 
-// An elementwise gradient kernel multiplies dy by something, so it is its own adjoint in dy.
-bool scales(const RegisteredOp &op, const std::string &input) {
+// Returns true for dy of an elementwise gradient kernel: such a kernel is linear in dy, and so its
+// own adjoint in dy.
+bool is_self_adjoint(const RegisteredOp &op, const std::string &input) {
     return op.record.internal && op.record.form == Form::elementwise && input == "dy";
 }
 
@@ -48,7 +49,7 @@ Adjoint resolve(const RegisteredOp &op, const std::string &input) {
         a.output = g.output;
         for (const TensorSpec &t : a.op->signature.inputs)
             a.inputs.push_back(source_of(op, t.name, a.op->record.name));
-    } else if (scales(op, input)) {
+    } else if (is_self_adjoint(op, input)) {
         a.compose = run_op;
         for (const TensorSpec &t : op.signature.inputs) {
             a.inputs.push_back(
@@ -61,12 +62,12 @@ Adjoint resolve(const RegisteredOp &op, const std::string &input) {
 }  // namespace
 
 const std::vector<Adjoint> &adjoints_of(const RegisteredOp &op) {
-    struct Known {
-        size_t gradients = 0;  // when it was resolved: ops may be added later
+    struct Resolved {
+        size_t gradients = 0;  // the op's gradient ops at that time: ops may be added later
         std::vector<Adjoint> adjoints;
     };
-    thread_local std::unordered_map<const RegisteredOp *, Known> cache;
-    Known &k = cache[&op];
+    thread_local std::unordered_map<const RegisteredOp *, Resolved> cache;
+    Resolved &k = cache[&op];
     if (k.adjoints.empty() || k.gradients != op.gradient_inputs.size()) {
         std::vector<Adjoint> all;
         for (const TensorSpec &t : op.signature.inputs)

@@ -34,7 +34,7 @@ Tensor gradient_through_method(const Tensor &dy, const TensorMethod &how, const 
     case Kind::permuted: {
         std::vector<int> inverse(how.permutation.size());
         for (size_t d = 0; d < inverse.size(); d++)
-            inverse[size_t(how.permutation[d])] = int(d);
+            inverse[how.permutation[d]] = int(d);
         return transposed(dy, inverse);
     }
     case Kind::sliced: return embedded(dy, given, window_along(given, how));
@@ -93,20 +93,19 @@ public:
         : nodes_(nodes), gradients_(nodes.size()), needed_(nodes.size()), wanted_(nodes.size()),
           in_place_(in_place) {
         for (int id : x) {
-            wanted_[size_t(id)] = 1;
-            needed_[size_t(id)] = has_elements(id);
+            wanted_[id] = 1;
+            needed_[id] = has_elements(id);
         }
         for (const TapeEntry &e : entries) {
             if (!needs_any(e.in)) continue;
             for (int id : e.out)
-                if (id >= 0) needed_[size_t(id)] = has_elements(id);
+                if (id >= 0) needed_[id] = has_elements(id);
         }
     }
 
     // Starts with the gradient of an output; `id` is -1 for one that isn't on the tape.
     void seed(int id, Tensor dy) {
-        if (id >= 0 && needed_[size_t(id)])
-            accumulate(gradients_[size_t(id)], std::move(dy), in_place_);
+        if (id >= 0 && needed_[id]) accumulate(gradients_[id], std::move(dy), in_place_);
     }
 
     // Passes the gradients of a call's outputs on to its inputs.
@@ -114,9 +113,9 @@ public:
         if (!is_reached(e)) return;
         std::vector<Tensor> dy;
         for (int id : e.out) {
-            dy.push_back(id < 0                ? Tensor()
-                         : wanted_[size_t(id)] ? gradients_[size_t(id)]
-                                               : std::move(gradients_[size_t(id)]));
+            dy.push_back(id < 0        ? Tensor()
+                         : wanted_[id] ? gradients_[id]
+                                       : std::move(gradients_[id]));
         }
         if (e.op)
             pass_through_op(e, dy);
@@ -126,33 +125,29 @@ public:
 
     // Returns the gradient in a node; zeros if none reached it.
     Tensor gradient(int id) {
-        Tensor &g = gradients_[size_t(id)];
+        Tensor &g = gradients_[id];
         if (!g.defined()) g = zeros(id);
         return g;
     }
 
 private:
-    bool has_elements(int id) const { return nodes_[size_t(id)].shape.elements() > 0; }
-    Tensor zeros(int id) const {
-        return Tensor::zeros(nodes_[size_t(id)].shape, nodes_[size_t(id)].dtype);
-    }
-    bool needs(int id) const { return id >= 0 && needed_[size_t(id)]; }
+    bool has_elements(int id) const { return nodes_[id].shape.elements() > 0; }
+    Tensor zeros(int id) const { return Tensor::zeros(nodes_[id].shape, nodes_[id].dtype); }
+    bool needs(int id) const { return id >= 0 && needed_[id]; }
     bool needs_any(const std::vector<int> &ids) const {
         return std::ranges::any_of(ids, [&](int id) { return needs(id); });
     }
     bool is_reached(const TapeEntry &e) const {
-        const auto has_gradient = [&](int id) {
-            return id >= 0 && gradients_[size_t(id)].defined();
-        };
+        const auto has_gradient = [&](int id) { return id >= 0 && gradients_[id].defined(); };
         return needs_any(e.in) && std::ranges::any_of(e.out, has_gradient);
     }
 
     // Adds a gradient to a node's, in the node's shape and dtype.
     void add(int id, Tensor g, const char *op) {
-        const TapeNode &n = nodes_[size_t(id)];
+        const TapeNode &n = nodes_[id];
         g = broadcasts_to(g.shape(), n.shape) ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
         g = cast_to(g, n.dtype);
-        accumulate(gradients_[size_t(id)], std::move(g), in_place_);
+        accumulate(gradients_[id], std::move(g), in_place_);
     }
 
     // Returns the gradient of output k; zeros for an output that nothing used.

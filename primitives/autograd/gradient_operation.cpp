@@ -6,12 +6,12 @@
 namespace halyard {
 namespace {
 
-// A function's run on a tape. Each input gets an identity of its own, so that one tensor may stand
-// for two.
+// One run of a function on a tape. Each input is an alias with an identity of its own, so that the
+// same tensor may be passed twice.
 class Recording {
 public:
-    // Gradients will be wanted in the inputs at `positions` and in the parameters. Integer inputs
-    // and parameters that don't require a gradient get zeros.
+    // Watches the inputs at `positions` and the parameters. Integer inputs and parameters that
+    // don't require a gradient get zeros.
     Recording(const std::vector<Tensor> &inputs, const std::vector<int> &positions,
               const ParameterTuple &parameters)
         : blank_{{},
@@ -27,11 +27,11 @@ public:
                                                 ", expected 0 to " +
                                                 std::to_string(int(own_.size()) - 1));
             }
-            if (!own_[size_t(p)].defined()) {
+            if (!own_[p].defined()) {
                 throw GradError("gradient",
                                 "input " + std::to_string(p) + " is an undefined tensor");
             }
-            want(&Gradients::inputs, k, own_[size_t(p)], true);
+            want(&Gradients::inputs, k, own_[p], true);
         }
         for (size_t k = 0; k < parameters.size(); k++)
             want(&Gradients::parameters, k, parameters[k].data(), parameters[k].requires_grad());
@@ -69,9 +69,9 @@ private:
     }
 
     Tape tape_;
-    Gradients blank_;  // the values, and the zeros
+    Gradients blank_;  // the values, and zeros for tensors without gradients
     std::vector<Tensor> own_, x_;
-    std::vector<std::pair<List, size_t>> places_;  // of the gradients in x_
+    std::vector<std::pair<List, size_t>> places_;  // where the gradients in x_ go
 };
 
 Gradients differentiate(const FunctionWithAux &f, const std::vector<Tensor> &inputs,
@@ -151,8 +151,8 @@ Jvp jvp(const Function &f, const std::vector<Tensor> &inputs, const std::vector<
     return jvp(alone(f), inputs, v);
 }
 
-// vjp_fn is linear in its argument, with the transposed Jacobian; its own gradient has the Jacobian
-// again.
+// vjp_fn multiplies its argument by the transposed Jacobian, so its own gradient multiplies by the
+// Jacobian.
 Jvp jvp(const FunctionWithAux &f, const std::vector<Tensor> &inputs, const std::vector<Tensor> &v) {
     if (v.size() != inputs.size()) {
         throw GradError("jvp", "v are " + std::to_string(v.size()) + " tensors, expected " +

@@ -15,8 +15,7 @@ namespace halyard {
 
 std::string dot_of(const TapeGraph &graph) {
     const auto type = [&](int value) {
-        return name_of(graph.values[size_t(value)].dtype) +
-               graph.values[size_t(value)].shape.text();
+        return name_of(graph.values[value].dtype) + graph.values[value].shape.text();
     };
     std::vector<int> maker(graph.values.size(), -1);
     std::string text = "digraph tape {\n    node [shape=box];\n", edges;
@@ -27,12 +26,12 @@ std::string dot_of(const TapeGraph &graph) {
                 (op.attributes.empty() ? "" : "\\n" + op.attributes) + "\"];\n";
         for (const int v : op.in) {
             if (v < 0) continue;
-            const std::string from = maker[size_t(v)] < 0 ? "x" + std::to_string(v)
-                                                          : "op" + std::to_string(maker[size_t(v)]);
+            const std::string from = maker[v] < 0 ? "x" + std::to_string(v)
+                                                  : "op" + std::to_string(maker[v]);
             edges += "    " + from + " -> " + id + " [label=\"" + type(v) + "\"];\n";
         }
         for (const int v : op.out)
-            if (v >= 0) maker[size_t(v)] = int(i);
+            if (v >= 0) maker[v] = int(i);
     }
     for (size_t v = 0; v < maker.size(); v++) {
         if (maker[v] < 0) {
@@ -48,13 +47,13 @@ namespace {
 struct Saved {
     Saved() { hold_over_fork(mutex); }
     std::mutex mutex;
-    std::set<size_t> graphs;  // by their text's hash
+    std::set<size_t> graphs;  // hashes of their texts
 };
 
 }  // namespace
 
 void save_graph(const TapeGraph &graph) {
-    // never destroyed: threads that main() didn't wait for still call ops
+    // It is never destroyed: threads that outlive main() may still call ops.
     static Saved &saved = *new Saved;
     const std::string text = dot_of(graph);
     const std::string folder = get_context().save_graphs_path;

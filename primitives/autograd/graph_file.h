@@ -1,15 +1,16 @@
-// Graphs of what a tape remembers, for set_context({.save_graphs = true}).
+// Files of the graphs that tapes record, for set_context({.save_graphs = true}).
 #pragma once
 #include "primitives/autograd/tape.h"
 
 namespace halyard {
 
-// In Graphviz's language: an op is a box, a tensor that gradients were asked in and no op made an
-// ellipse, an edge has the shape that passes.
+// Returns the graph in Graphviz's language. Ops are boxes, tensors that no op made are ellipses,
+// and edges have the shape of their tensor.
 std::string dot_of(const TapeGraph &graph);
 
-// Into the context's save_graphs_path as graph_0000.dot, ...; only a graph that this process hasn't
-// saved yet, so that a training loop writes one file and not one per step. Throws IoError.
+// Writes the graph into the context's save_graphs_path as graph_0000.dot, ... A graph that this
+// process has saved before is skipped, so that a training loop writes one file, not one per step.
+// Throws IoError.
 void save_graph(const TapeGraph &graph);
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// How a composition that moves elements tells the tape to pass gradients back.
+// Recording of views and copies whose gradient is a function of dy alone.
 #pragma once
 #include <utility>
 
@@ -6,7 +6,8 @@
 
 namespace halyard {
 
-// Remembers that y was made of x alone; `back` maps dy to dx.
+// Records on the tape, if there is one, that y was made from x alone, and returns y. `back` maps dy
+// to dx.
 template<class Back> Tensor recorded(const Tensor &x, Tensor y, Back back) {
     if (Tape *tape = Tape::current(); tape && is_float(x.dtype())) {
         tape->record({x}, {y}, [back = std::move(back)](std::span<const Tensor> dy) {

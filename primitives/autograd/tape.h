@@ -1,10 +1,10 @@
-// Tape: remembers primitives as they run, so that gradients can be taken; GradOperation is
-// MindSpore's face of it.
+// Tape: records primitives as they run, so that gradients can be computed. GradOperation is
+// MindSpore's interface to it.
 //
-// What a primitive's gradient needs is its name: op `softmax_dx` is the adjoint of `softmax` in
-// `x`, and the names of its inputs say what to keep. Views and compositions need no kernel: they
-// record how a gradient passes back through them. So do a tensor's own methods that make a tensor
-// (reshape, slice, to, copy, ...), but not with_view(), and nothing that reads or writes single
+// Gradients are found by name: op `softmax_dx` computes the gradient of `softmax` in `x`, and the
+// names of its inputs are the tensors to keep. Views and compositions have no gradient kernel; they
+// record a function that passes the gradient back. A tensor's methods that make a tensor (reshape,
+// slice, to, copy, ...) are recorded too, except with_view() and methods that read or write single
 // elements.
 #pragma once
 #include <functional>
@@ -21,7 +21,7 @@ namespace halyard {
 
 class Tape;
 
-// What a tape remembers, for people to look at.
+// The recorded ops, for display.
 struct TapeGraph {
     struct Value {
         Shape shape;
@@ -29,13 +29,13 @@ struct TapeGraph {
     };
     struct Op {
         std::string name, attributes;
-        std::vector<int> in, out;  // places in `values`; -1: no gradient passes
+        std::vector<int> in, out;  // indices in `values`; -1: no gradient passes
     };
     std::vector<Value> values;
     std::vector<Op> ops;  // in the order they ran
 };
 
-// A place in this thread's chain of tapes and of stops, innermost first. Scopes may leave it in any
+// An element of this thread's chain of tapes and StopTapes, innermost first. Scopes may end in any
 // order, but only on their own thread.
 class TapeScope {
 public:
@@ -44,11 +44,11 @@ public:
 
 protected:
     explicit TapeScope(Tape *records);  // null: nothing is recorded from here on
-    ~TapeScope();                       // aborts on another thread than the chain's
-    bool leave();                       // false where this isn't in the thread's chain
+    ~TapeScope();                       // aborts the program on another thread than the chain's
+    bool leave();                       // false if this isn't in the thread's chain
     static Tape *recording();           // the innermost scope's tape
     bool is_innermost() const;
-    // the tape that hears what this one hears
+    // Returns the tape around this one, which records the same calls.
     Tape *around() const { return outer_ ? outer_->records_ : nullptr; }
 
 private:
@@ -59,34 +59,37 @@ private:
 
 class Tape : private TapeScope {
 public:
-    // this thread's primitives record here until it is destroyed or stopped; tapes nest, each
-    // records what it watches
+    // Records this thread's primitives until it is stopped or destroyed. Tapes nest; each records
+    // what depends on the tensors it watches.
     Tape();
     ~Tape();
-    // records no more, and can still be asked; throws GradError unless it is the innermost
+    // Ends the recording; gradient() can still be called. Throws GradError unless it is the
+    // innermost.
     void stop();
 
     static Tape *current();  // null: nothing records
 
-    void watch(const Tensor &t);          // gradients in t will be wanted
-    bool watched(const Tensor &t) const;  // t, or something it was computed from, is watched
+    // Enables gradients in t. Throws GradError unless t is a defined tensor of a float dtype.
+    void watch(const Tensor &t);
+    // Returns true if t is watched or was computed from a watched tensor.
+    bool watched(const Tensor &t) const;
 
     void record(const RegisteredOp &op, const Attrs &attrs, std::span<const Tensor> in,
                 std::span<const Tensor> out);
-    // one per input; undefined = none
+    // Returns one gradient per input; an undefined one stands for none.
     using Backward = std::function<std::vector<Tensor>(std::span<const Tensor> dy)>;
     void record(std::vector<Tensor> in, std::vector<Tensor> out, Backward backward);
 
-    // d(sum(sens * y)) / dx for each x; zeros where y doesn't depend on x. sens undefined = ones.
-    // Throws GradError naming the op that has no gradient, and when an x isn't watched. With
-    // `keep`, the tape can be asked again.
+    // Returns d(sum(sens * y)) / dx for each x; zeros if y doesn't depend on x. An undefined sens
+    // stands for ones. Throws GradError naming an op that has no gradient, and if an x isn't
+    // watched. Without `keep`, the recordings are released, and gradient() can't be called again.
     std::vector<Tensor> gradient(const Tensor &y, const std::vector<Tensor> &x,
                                  const Tensor &sens = {}, bool keep = false);
     std::vector<Tensor> gradient(const std::vector<Tensor> &y, const std::vector<Tensor> &x,
                                  const std::vector<Tensor> &sens, bool keep = false);
 
-    int64_t kept_bytes() const;  // memory the tape keeps alive
-    TapeGraph graph() const;     // of the ops so far; of none once gradient() has released them
+    int64_t kept_bytes() const;  // the memory that the tape keeps alive
+    TapeGraph graph() const;     // the recorded ops; none after gradient() has released them
 
 private:
     friend class TapeScope;
@@ -94,42 +97,43 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// While it lives, nothing on this thread is recorded: for parameter updates and evaluation.
+// While it lives, this thread records nothing: for parameter updates and evaluation.
 class StopTape : private TapeScope {
 public:
     StopTape() : TapeScope(nullptr) {}
 };
 
 using Function = std::function<Tensor(const std::vector<Tensor> &inputs)>;
-// Of several values: the first one and, beside it, auxiliary ones, through which no gradient passes
-// (has_aux).
+// A function of several values (has_aux): the first is differentiated, the others are auxiliary.
 using FunctionWithAux = std::function<std::vector<Tensor>(const std::vector<Tensor> &inputs)>;
 
 struct Gradients {
-    Tensor value;             // of the function
+    Tensor value;             // the function's value
     std::vector<Tensor> aux;  // its other values
-    // get_all: of every input; else of the first; none with only get_by_list
+    // With get_all in every input, else in the first; none with only get_by_list.
     std::vector<Tensor> inputs;
-    std::vector<Tensor> parameters;  // get_by_list: of every parameter, in order
+    std::vector<Tensor> parameters;  // with get_by_list, in every parameter, in order
 };
 
-// GradOperation(get_all, get_by_list, sens_param)(f, parameters)(inputs...), as in MindSpore: with
-// sens_param the last argument of the call is the gradient of f's value (its shape), else ones.
+// MindSpore's GradOperation(get_all, get_by_list, sens_param)(f, parameters)(inputs...). With
+// sens_param the last argument of the call is the gradient of f's value, in its shape; else it is
+// ones.
 struct GradOperation {
     bool get_all = false, get_by_list = false, sens_param = false;
     std::function<Gradients(const std::vector<Tensor> &)> operator()(
         Function f, ParameterTuple parameters = {}) const;
 };
 
-// The value of f and its gradients in the inputs named by `positions` and in `parameters`.
+// Returns a function that computes the value of f and its gradients in the inputs at `positions`
+// and in `parameters`.
 std::function<Gradients(const std::vector<Tensor> &)> value_and_grad(
     Function f, std::vector<int> positions = {0}, ParameterTuple parameters = {});
 std::function<Gradients(const std::vector<Tensor> &)> value_and_grad(
     FunctionWithAux f, std::vector<int> positions = {0}, ParameterTuple parameters = {});
 
 // The value y of f at the inputs, and the function v -> d(sum(v * y)) in every input and in the
-// parameters, which may be called again and again. Inputs that aren't floats and parameters that
-// don't require a gradient have zeros. Its `value` is y.
+// parameters, which may be called repeatedly and whose `value` is y. Inputs that aren't floats and
+// parameters that don't require a gradient have zeros.
 struct Vjp {
     Tensor value;
     std::vector<Tensor> aux;
@@ -140,9 +144,9 @@ Vjp vjp(const Function &f, const std::vector<Tensor> &inputs,
 Vjp vjp(const FunctionWithAux &f, const std::vector<Tensor> &inputs,
         const ParameterTuple &parameters = {});
 
-// The value of f at the inputs, and its derivative along v, which has a tensor like each input. It
-// is the gradient of vjp_fn, so what f calls needs gradients of its gradients; GradError names an
-// op that has none.
+// The value of f at the inputs, and its derivative along v, which has a tensor for each input. The
+// derivative is a gradient of vjp_fn, so the ops of f need second derivatives; GradError names an
+// op without them.
 struct Jvp {
     Tensor value;
     std::vector<Tensor> aux;
@@ -151,10 +155,10 @@ struct Jvp {
 Jvp jvp(const Function &f, const std::vector<Tensor> &inputs, const std::vector<Tensor> &v);
 Jvp jvp(const FunctionWithAux &f, const std::vector<Tensor> &inputs, const std::vector<Tensor> &v);
 
-Tensor stop_gradient(const Tensor &t);  // the same elements; gradients don't pass
+Tensor stop_gradient(const Tensor &t);  // the same elements, through which no gradient passes
 
-// `value`, after `before` was computed: statements run in their order, so there is nothing left to
-// do.
+// Returns `value` after `before` was computed, as in MindSpore. Statements run in order, so there
+// is nothing to do.
 template<class T> Tensor depend(const Tensor &value, const T & /*before*/) {
     return value;
 }

@@ -1,4 +1,5 @@
-// What a Tape has recorded. tape.cpp writes it, backward.cpp computes gradients from it.
+// The recordings of a Tape. tape_recording.cpp writes them, and backward.cpp computes gradients
+// from them.
 //
 // A tensor's identity is the address of its TensorImpl, so the tape holds a handle of every tensor
 // it has recorded. Once that handle is the last one, nobody can present the tensor again; unless a
@@ -82,7 +83,7 @@ struct Tape::State {
     // cost per recorded tensor is constant.
     void sweep() {
         std::erase_if(weak, [&](int id) {
-            Tensor &t = nodes[size_t(id)].handle;
+            Tensor &t = nodes[id].handle;
             if (t.impl()->references.load(std::memory_order_acquire) > 1) return false;
             ids.erase(t.impl());
             t = {};

@@ -1,7 +1,7 @@
-// Views that differentiate: a tensor's own methods are recorded (primitives/autograd/tape.cpp), the
-// others here. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a
-// sum; each is built from functions of this file again, so gradients of gradients need nothing
-// more.
+// Views that differentiate: a tensor's own methods are recorded
+// (primitives/autograd/tape_recording.cpp), the others here. The adjoint of a view is a view of the
+// gradient, or an embedding into zeros, or a sum; each is built from functions of this file again,
+// so gradients of gradients need nothing more.
 #include "primitives/composites/composite.h"
 
 #include <algorithm>

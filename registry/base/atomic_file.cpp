@@ -19,7 +19,7 @@ namespace {
 
 constexpr int attempts = 100;  // at a name that nobody has; 62^6 names make a second one rare
 
-// Six letters and digits. mkostemp() isn't used because its files have mode 0600, and a process
+// Returns six letters and digits. mkostemp() isn't used: its files have mode 0600, and a process
 // can't read its umask without changing it.
 std::string random_suffix() {
     constexpr std::string_view letters =
@@ -33,7 +33,7 @@ std::string random_suffix() {
     return suffix;
 }
 
-// Is `path` a name for an open file or a device, which no rename may touch?
+// Returns true if `path` names an open file or a device, which a rename must not replace.
 bool is_in_place(const std::string &path) {
     struct stat there;
     if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
@@ -61,7 +61,7 @@ void AtomicFile::fail(const std::string &what) const {
     throw IoError(path_, what + ": " + std::strerror(errno));
 }
 
-// At the end of what is there: standard output may be a file that others write to, too.
+// Appends, since others may write to the same file: standard output, for example.
 void AtomicFile::open_in_place() {
     file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     if (file_ < 0) fail("can't be written");
@@ -90,7 +90,7 @@ void AtomicFile::write(const void *data, size_t bytes) {
 
 void AtomicFile::commit() {
     const bool to_disk = durability_ == Durability::to_disk;
-    // those two: a device or a pipe has no disk
+    // EINVAL and EROFS: a device or a pipe has no disk.
     const bool synced = !to_disk || fsync(file_) == 0 || errno == EINVAL || errno == EROFS;
     if (!synced) fail("can't be written");
     const int closed = close(file_);
@@ -107,7 +107,7 @@ void AtomicFile::sync_folder() const {
     const int directory = open(folder.empty() ? "." : folder.c_str(),
                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) fail("its folder can't be opened");
-    // EINVAL: this file system has no such thing
+    // EINVAL: the file system doesn't support it.
     const bool reached = fsync(directory) == 0 || errno == EINVAL;
     close(directory);
     if (!reached) fail("its folder can't be written");

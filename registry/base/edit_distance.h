@@ -1,10 +1,10 @@
-// How far apart two names are, for "did you mean".
+// The distance between two names, for "did you mean".
 #pragma once
 #include <string>
 
 namespace halyard {
 
-// letters put in, left out or changed
+// Returns the number of letters inserted, deleted or replaced (Levenshtein distance).
 int edit_distance(const std::string &a, const std::string &b);
 
 }  // namespace halyard

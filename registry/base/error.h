@@ -25,7 +25,7 @@ private:
 struct ShapeError : Error {
     using Error::Error;
 };
-// a dtype the op doesn't take, or two that disagree
+// a dtype that the op doesn't take, or two that disagree
 struct DTypeError : Error {
     using Error::Error;
 };
@@ -41,7 +41,7 @@ struct DispatchError : Error {
 struct DeviceError : Error {
     using Error::Error;
 };
-// files: missing, truncated or lying
+// a file that is missing, truncated or contradicts itself
 struct IoError : Error {
     using Error::Error;
 };

@@ -1,18 +1,19 @@
-// fork() in a program whose threads call ops: what the child finds locked would stay so, as the
-// thread that held it isn't there.
+// fork() in a program whose threads call ops. A mutex that another thread holds at the fork would
+// stay locked in the child, which doesn't have that thread.
 #pragma once
 #include <mutex>
 
 namespace halyard {
 
-// Which mutexes a thread that holds one may still take: those further down. fork() takes them from
-// the top.
+// The order of locking: a thread that holds an outer mutex may lock inner ones. fork() locks outer
+// mutexes first.
 enum class LockRank { outer, inner };
 
-// From here on fork() waits until nobody holds the mutex, and the child finds it free. The mutex is
-// never destroyed.
+// Makes fork() wait until the mutex is free, so that it is free in the child. The mutex must never
+// be destroyed.
 void hold_over_fork(std::mutex &mutex, LockRank rank = LockRank::inner);
 
-bool is_forked_child();  // was this process made by fork(), and has it not called exec() since?
+// Returns true if this process was made by fork() and has not called exec() since.
+bool is_forked_child();
 
 }  // namespace halyard

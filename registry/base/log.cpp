@@ -23,9 +23,9 @@ void write(LogLevel level, const std::string &who, const std::string &what) {
     localtime_r(&seconds, &date);
     char time[32];
     std::strftime(time, sizeof time, "%Y-%m-%d-%H:%M:%S", &date);
-    // One call for the whole line: stdio locks the stream meanwhile.
-    std::fprintf(stderr, "[%s] HALYARD(%d):%s.%03d [%s] %s\n", names[int(level)], int(getpid()),
-                 time, int(milliseconds), who.c_str(), what.c_str());
+    // The line is written in one call, during which stdio locks the stream.
+    std::fprintf(stderr, "[%s] HALYARD(%d):%s.%03d [%s] %s\n", names[static_cast<int>(level)],
+                 int(getpid()), time, int(milliseconds), who.c_str(), what.c_str());
 }
 
 std::atomic<LogLevel> &lowest() {

@@ -24,8 +24,8 @@ namespace {
 
 constexpr int most_threads = 1024;
 
-// How many threads the system lets this process start beside those it has, up to `wanted`. oneTBB
-// ends the process where it starts one more.
+// Returns how many more threads the system allows this process, up to `wanted`. oneTBB ends the
+// process if it fails to start one.
 int threads_to_be_had(int wanted) {
     struct Gate {
         std::mutex mutex;
@@ -40,7 +40,7 @@ int threads_to_be_had(int wanted) {
     };
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    // as oneTBB's, for where address space is limited
+    // The same stack size as oneTBB's, which matters if address space is limited.
     pthread_attr_setstacksize(&attributes, 4 << 20);
     std::vector<pthread_t> all;
     for (pthread_t t = 0;
@@ -57,8 +57,8 @@ int threads_to_be_had(int wanted) {
     return int(all.size());
 }
 
-// The arenas by size. They are never destroyed, so a loop can run on while another thread sets a
-// new number.
+// The arenas by number of threads. They are never destroyed, so that a loop can go on while another
+// thread sets a new number.
 class Arenas {
 public:
     Arenas() { hold_over_fork(mutex_); }
@@ -67,20 +67,20 @@ public:
         return a;
     }
 
-    // Of n threads, or of as many as the system lets this process have.
+    // Returns the arena of n threads, or of as many as the system allows.
     const Arena *of(int n) {
         const std::lock_guard lock(mutex_);
         n = granted(n);
         auto &slot = arenas_[n];
         if (!slot) {
-            if (n > allowed_) allow(n);  // more threads than cores must be asked for
+            if (n > allowed_) allow(n);  // oneTBB must be told to start more threads than cores
             slot = std::make_unique<Arena>(n);
         }
         return slot.get();
     }
 
-    // In a process that was forked from one whose loops ran on several threads: oneTBB waits for
-    // those, so loops run on the one that is there. Else null.
+    // Returns an arena of one thread in a process that was forked from one whose loops ran on
+    // several threads: oneTBB would wait for those. Returns null otherwise.
     const Arena *of_forked_child() const {
         static const Arena &alone = *new Arena(1);
         const pid_t user = is_forked_child() ? Arena::user.load(std::memory_order_relaxed) : 0;
@@ -92,7 +92,7 @@ public:
 private:
     int granted(int n) {
         if (n <= proven_) return n;
-        // one to spare: those that have just ended may still be counted
+        // One is kept in reserve: threads that have just ended may still be counted.
         const int wanted = n - 1;
         const int there = threads_to_be_had(wanted + 1);
         if (there > wanted) {

@@ -1,6 +1,6 @@
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC
-// 2011): four random words as a pure function of a counter and a key, so nothing depends on threads
-// or order. Kernels have the same function in dsl/math/philox.h.
+// 2011) computes four random words from a counter and a key. It is a pure function, so results
+// don't depend on threads or order. Kernels use the same function in dsl/math/philox.h.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -27,7 +27,7 @@ inline Words philox_words(Words c, std::array<uint32_t, 2> key) {
     return c;
 }
 
-// [0, 1) in steps of 2^-24.
+// Returns a number in [0, 1), a multiple of 2^-24.
 inline double uniform(uint32_t word) {
     return double(word >> 8) * 0x1p-24;
 }

@@ -14,7 +14,7 @@ fs::path own_program() {
     const auto *started = reinterpret_cast<const char *>(getauxval(AT_EXECFN));
     const fs::path found = started ? fs::canonical(started, failed) : fs::path();
     if (!started || failed)
-        throw IoError("/proc/self/exe", "can't be read, so nobody says where this program lies");
+        throw IoError("/proc/self/exe", "can't be read, so the program's path is unknown");
     return found;
 }
 

@@ -1,14 +1,15 @@
-// Where this program lies, and what was installed with it.
+// The paths of this program and of the files installed with it.
 #pragma once
 #include <filesystem>
 
 namespace halyard {
 
-// The file that this process runs. Where there is no /proc it is the one that the process was
-// started as. Throws IoError.
+// Returns the file that this process runs. Without /proc it is the name by which the process was
+// started. Throws IoError.
 std::filesystem::path own_program();
 
-// `place` in the folder that the program's own, bin, is in: installed("share/halyard/records").
+// Returns `place` under the installation's root, the parent of the program's folder bin:
+// installed("share/halyard/records").
 std::filesystem::path installed(const std::filesystem::path &place);
 
 }  // namespace halyard

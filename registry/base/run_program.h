@@ -1,23 +1,22 @@
-// Other programs, started with a list of arguments: no shell sees them, so a file may have any
-// name.
+// Running other programs with a list of arguments. There is no shell, so a file may have any name.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace halyard {
 
-// what of it is kept as text; other errors go nowhere
+// The output that is kept as text. Errors that are not kept are discarded.
 enum class Keep { output, output_and_errors };
 
 struct Ended {
-    int status = 0;    // as waitpid() gives it; 0: done
-    std::string text;  // what it said
+    int status = 0;    // waitpid()'s; 0: success
+    std::string text;  // the output
 };
 
-// Runs `words`, a program from PATH and its arguments, to its end, with nothing to read. Throws
-// Error where it can't be started.
+// Runs a program from PATH, words[0], with its arguments and an empty standard input, to its end.
+// Throws Error if it can't be started.
 Ended run_program(const std::vector<std::string> &words, Keep keep);
 
-bool has_program(const std::string &name);  // in PATH
+bool has_program(const std::string &name);  // true if PATH has it
 
 }  // namespace halyard

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "HalideRuntime.h"
+#include "registry/base/integer.h"
 #include "registry/tensor/arena.h"
 #include "registry/tensor/memory.h"
 
@@ -24,33 +25,32 @@ struct Message {
     }
 };
 
-// Waking a worker costs more than a short loop takes, and how long a loop takes is known only when
-// it has run: what each one took last time, by its call (the plan's address), its body and its
-// length. A wrong guess costs one run. Results never depend on it.
+// How long a loop took last time, by its call (the plan's address), its body and its length. Waking
+// a worker takes longer than a short loop, so short loops run on one thread. A wrong guess costs
+// one run. Results never depend on it.
 struct LoopTime {
     const void *call;
     halide_task_t body;
     int size;
     float seconds;  // of one thread
 };
-// LeNet-5's step on 2 threads of a Zen 5 takes 1.02x as long with 0, 1.02x with 8 us, 1.16x with 20
-// us.
-constexpr float worth_sharing = 3e-6F;
+// Loops that take longer run in parallel (docs/performance.md, "Run time").
+constexpr float min_parallel_seconds = 3e-6F;
 constexpr size_t loop_times = 512;
 
-// What a thread keeps between its calls. It lies on the heap: a program that opens this library
-// with dlopen() has room for some hundred bytes of thread-locals.
+// A thread's state between calls. It is on the heap, because a program that opens this library with
+// dlopen() has only some hundred bytes left for thread-locals.
 struct ThreadState {
     Message message{};
     LoopTime times[loop_times] = {};
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadState *thread_state = nullptr;
-// the thread ends
+// The thread is ending.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool state_is_gone = false;
 [[gnu::tls_model("initial-exec")]] constinit thread_local const void *this_call = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local KernelWatch *watching = nullptr;
-// inside a loop that has enough iterations for all threads
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool crowded = false;
+// Inside a loop that has enough iterations for all threads, so that loops in it run serially.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool threads_are_busy = false;
 
 struct StateOwner {
     ~StateOwner() {
@@ -59,7 +59,7 @@ struct StateOwner {
     }
 };
 
-// Null where the thread ends or the system has no memory for it.
+// Returns null if the thread is ending or the allocation fails.
 [[gnu::noinline]] ThreadState *make_state() {
     if (state_is_gone) return nullptr;
     thread_state = new (std::nothrow) ThreadState;
@@ -102,15 +102,15 @@ int serial(void *user_context, halide_task_t task, int min, int size, uint8_t *c
 int parallel(const Arena &arena, void *user_context, halide_task_t task, int min, int size,
              uint8_t *closure) {
     std::atomic<int> first{0};
-    // written by the one worker that sets `first`, read after the loop has joined
+    // Written by the one worker that sets `first`, and read after the loop has ended.
     Message first_message{};
     const bool enough = size >= 4 * arena.threads;
     arena.loop(0, size, [&](int64_t i) {
         if (first.load(std::memory_order_relaxed)) return;
-        // a thread that waits inside a loop takes bodies of others
-        const bool before = std::exchange(crowded, crowded || enough);
+        // A thread that waits inside a loop may run iterations of other loops.
+        const bool before = std::exchange(threads_are_busy, threads_are_busy || enough);
         const int status = task(user_context, min + int(i), closure);
-        crowded = before;
+        threads_are_busy = before;
         int none = 0;
         if (status && first.compare_exchange_strong(none, status))
             first_message.set(last_kernel_error());
@@ -123,7 +123,7 @@ int parallel(const Arena &arena, void *user_context, halide_task_t task, int min
 
 const char *last_kernel_error() {
     const ThreadState *mine = state();
-    return mine ? mine->message.text : "no memory for what the kernel said";
+    return mine ? mine->message.text : "no memory for the kernel's message";
 }
 
 void clear_kernel_error() {
@@ -142,28 +142,31 @@ void watch_kernels(KernelWatch *watch) {
 
 extern "C" {
 
-// What runs in the caller: a range of one, any range under a limit of one thread, a loop inside a
-// long one, a short loop.
+// The calling thread runs a range of one, any range if there is one thread, a loop inside a long
+// parallel one, and a short loop. Other loops run on the pool.
 int halide_do_par_for(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
     using namespace halyard;
     try {
         if (watching) return watching->loop(user_context, task, min, size, closure);
-        if (size > 1 && !crowded) {
+        if (size > 1 && !threads_are_busy) {
             const Arena &arena = current_arena();
             ThreadState *const mine = arena.threads > 1 ? state() : nullptr;
             if (mine) {
                 LoopTime &last = time_of(*mine, task, size);
-                const bool share = last.seconds > worth_sharing;
+                const bool in_parallel = last.seconds > min_parallel_seconds;
                 const Stopwatch watch;
-                const int status = share ? parallel(arena, user_context, task, min, size, closure)
-                                         : serial(user_context, task, min, size, closure);
-                last.seconds = watch.seconds() * float(share ? std::min(arena.threads, size) : 1);
+                const int status = in_parallel
+                                       ? parallel(arena, user_context, task, min, size, closure)
+                                       : serial(user_context, task, min, size, closure);
+                last.seconds = watch.seconds() *
+                               float(in_parallel ? std::min(arena.threads, size) : 1);
                 return status;
             }
         }
         return serial(user_context, task, min, size, closure);
-    } catch (const std::exception &e) {  // a bad HALYARD_THREADS, or no thread to be had; kernels
-                                         // are C and can't be unwound
+    } catch (const std::exception &e) {
+        // A bad HALYARD_THREADS, or a thread that can't be started. Kernels are C code, through
+        // which exceptions must not pass.
         halide_error(user_context, e.what());
         return halide_error_code_generic_error;
     }
@@ -173,17 +176,16 @@ void halide_error(void *, const char *text) {
     halyard::set_message(text);
 }
 
-// Halide may read 8 bytes before and past what it asked for, and whole vectors: a unit of 64 bytes
-// on both sides is ours.
+// Halide may read 8 bytes before and after a block, and whole vectors, so the block has 64 bytes on
+// both sides.
 void *halide_malloc(void *, size_t bytes) {
     using namespace halyard;
     constexpr size_t unit = memory::alignment;
     static_assert(unit == scratch_margin);
-    bytes = std::min(bytes, SIZE_MAX / 4);  // which no system has; the sum below is one
+    bytes = std::min(bytes, SIZE_MAX / 4);  // too large as well, but the sum below can't overflow
     try {
-        char *const block = static_cast<char *>(
-                                memory::allocate((bytes + unit - 1) / unit * unit + 2 * unit)) +
-                            unit;
+        char *const block =
+            static_cast<char *>(memory::allocate(round_up(bytes, unit) + 2 * unit)) + unit;
         if (watching) watching->allocated(block, bytes);
         return block;
     } catch (const std::exception &e) {
@@ -192,7 +194,7 @@ void *halide_malloc(void *, size_t bytes) {
     }
 }
 
-// What the kernel says to a null above: the message already has the numbers.
+// Called after halide_malloc() returned null. The message is already set, with the numbers.
 int halide_error_out_of_memory(void *) {
     return halide_error_code_out_of_memory;
 }
@@ -205,8 +207,8 @@ void halide_free(void *, void *block) {
 }
 
 #ifdef __SANITIZE_THREAD__
-// What instrumented kernels call and GCC's libtsan lacks (LLVM's own has it): it watches the plain
-// functions.
+// Instrumented kernels call these functions, which GCC's libtsan doesn't have (LLVM's has). The
+// plain functions that they forward to are intercepted.
 [[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
     return std::memcpy(to, from, bytes);
 }

@@ -29,7 +29,7 @@ Lock lock(int folder) {
     return errno == EWOULDBLOCK ? Lock::busy : Lock::unsupported;
 }
 
-// Removes the folder if it is the caller's and nobody holds its lock.
+// Removes the folder if it belongs to this user and is not locked.
 void remove_if_left(const fs::path &path) {
     const int folder = open_folder(path);
     if (folder < 0) return;
@@ -40,7 +40,7 @@ void remove_if_left(const fs::path &path) {
     close(folder);
 }
 
-// Once per process and name: listing a large folder takes a while.
+// Once per process and name, because listing a large folder takes long.
 void sweep(const fs::path &parent, const std::string &prefix) {
     static std::mutex mutex;
     static std::set<std::string> swept;
@@ -56,7 +56,7 @@ void sweep(const fs::path &parent, const std::string &prefix) {
     }
 }
 
-// Was it removed since it was opened?
+// Returns true if the folder was removed after it was opened.
 bool is_gone(int folder) {
     struct stat s;
     return fstat(folder, &s) != 0 || s.st_nlink == 0;

@@ -1,6 +1,6 @@
-// TemporaryFolder: a new folder of one's own, removed with everything in it. Its name can't be
-// foretold and its mode is 0700. While its owner lives it is locked, so that what a killed program
-// left behind is known, and goes when the next one asks for a folder of that name.
+// TemporaryFolder: a new folder, removed with its contents at the end. Its name is unpredictable
+// and its mode is 0700. It is locked while its owner lives; folders that a killed program left
+// behind are recognised by that and removed when a folder of the same name is next asked for.
 #pragma once
 #include <sys/types.h>
 
@@ -9,15 +9,15 @@
 
 namespace halyard {
 
-// Where temporary files go: TMPDIR, or /tmp. Throws IoError where that is no folder.
+// Returns the folder for temporary files: TMPDIR, or /tmp. Throws IoError if it is not a folder.
 std::filesystem::path temporary_files();
 
 class TemporaryFolder {
 public:
-    // PARENT/NAME_XXXXXX. Throws IoError.
+    // Makes PARENT/NAME_XXXXXX. Throws IoError.
     explicit TemporaryFolder(const std::string &name,
                              const std::filesystem::path &parent = temporary_files());
-    ~TemporaryFolder();  // in a child of the process that made it this does nothing
+    ~TemporaryFolder();  // does nothing in a child of the process that made the folder
     TemporaryFolder(const TemporaryFolder &) = delete;
     TemporaryFolder &operator=(const TemporaryFolder &) = delete;
 

@@ -3,6 +3,6 @@
 
 namespace halyard {
 
-const char *version();  // "0.1.0", as CMakeLists.txt says it
+const char *version();  // "0.1.0", from CMakeLists.txt
 
 }  // namespace halyard

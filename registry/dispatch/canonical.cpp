@@ -12,7 +12,7 @@ void merge_dimensions(Shape &extents, std::vector<Shape> &strides, std::vector<i
     for (int d = extents.rank(); d-- > 0;)
         if (extents[d] == 1) drop(d);
     for (int d = extents.rank() - 1; d > 0; d--) {
-        bool contiguous = !classes || (*classes)[size_t(d)] == (*classes)[size_t(d) - 1];
+        bool contiguous = !classes || (*classes)[d] == (*classes)[d - 1];
         for (const Shape &s : strides)
             contiguous = contiguous && s[d - 1] == s[d] * extents[d];
         if (!contiguous) continue;
@@ -80,9 +80,8 @@ std::vector<int> reduced_dimensions(const OpRecord &op, const Ints &axes, int ra
     std::vector<int> reduced(static_cast<size_t>(rank), axes.empty());
     for (int64_t a : axes) {
         const int d = normal_axis(op.name.c_str(), a, rank);
-        if (reduced[size_t(d)])
-            throw ShapeError(op.name, "axis " + std::to_string(a) + " is given twice");
-        reduced[size_t(d)] = 1;
+        if (reduced[d]) throw ShapeError(op.name, "axis " + std::to_string(a) + " is given twice");
+        reduced[d] = 1;
     }
     return reduced;
 }
@@ -94,7 +93,7 @@ std::vector<int> kept_first(const OpRecord &op, const Ints &axes, int rank) {
     std::vector<int> order;
     for (int is_reduced = 0; is_reduced < 2; is_reduced++) {
         for (int d = 0; d < rank; d++)
-            if (reduced[size_t(d)] == is_reduced) order.push_back(d);
+            if (reduced[d] == is_reduced) order.push_back(d);
     }
     return order;
 }
@@ -129,7 +128,7 @@ public:
         : op_(op), sig_(sig), in_(in), full_(in[0].shape), keep_dims_(keep_dims),
           reduced_(reduced_dimensions(op, axes, full_.rank())) {
         for (int d = 0; d < full_.rank(); d++) {
-            if (!reduced_[size_t(d)])
+            if (!reduced_[d])
                 result_.push_back(full_[d]);
             else if (keep_dims)
                 result_.push_back(1);
@@ -167,8 +166,8 @@ private:
         Shape s;
         int at = 0;
         for (int d = 0; d < full_.rank(); d++) {
-            s.push_back(reduced_[size_t(d)] ? 0 : own[at]);
-            at += !reduced_[size_t(d)] || keep_dims_;
+            s.push_back(reduced_[d] ? 0 : own[at]);
+            at += !reduced_[d] || keep_dims_;
         }
         return s;
     }
@@ -182,7 +181,8 @@ private:
     Shape result_;                    // the shape of reduced tensors
 };
 
-// Which merged dimension is o, r, i and s of the kernel (-1: none), and which are outer loops.
+// The merged dimensions that are o, r, i and s of the kernel (-1: none), and those that are outer
+// loops.
 struct KernelDimensions {
     int slots[4] = {-1, -1, -1, -1};
     std::vector<int> loops;
@@ -193,7 +193,7 @@ struct KernelDimensions {
 bool assign_dimensions(const std::vector<int> &reduced, int rank, KernelDimensions &k) {
     int slot = 3;
     for (int d = rank; d-- > 0;) {
-        const bool is_reduced = reduced[size_t(d)] == 1;
+        const bool is_reduced = reduced[d] == 1;
         while (slot >= 0 && (slot % 2 == 1) != is_reduced)
             slot--;
         if (slot >= 0)
@@ -235,7 +235,7 @@ Canonical canonical_reduction(const OpRecord &op, const Signature &sig,
         for (Shape &s : strides)
             s = reordered(s, order);
         for (size_t d = 0; d < order.size(); d++)
-            reduced[d] = space.reduced()[size_t(order[d])];
+            reduced[d] = space.reduced()[order[d]];
     }
     merge_dimensions(extents, strides, &reduced);
     KernelDimensions k;

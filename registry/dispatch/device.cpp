@@ -17,7 +17,8 @@
 namespace halyard {
 namespace {
 
-// Names that live as long as the process: device() hands out one while another thread sets another.
+// The names live as long as the process: device() returns a reference while another thread may
+// change the device.
 const std::string &name_of_device(size_t k) {
     static const auto &names = *new std::array<std::string, 3>{"cpu", "opencl", "ascend"};
     return names[k];
@@ -47,8 +48,8 @@ int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t in
 
 namespace {
 
-// Counts devices as Halide's runtime does, which takes the platform and the types that two
-// variables name: else the first platform and all.
+// Counts devices as Halide's runtime does. Two environment variables select the platform and the
+// types of device; by default the first platform and all types are used.
 class OpenCl {
 public:
     OpenCl() : library_(dlopen("libOpenCL.so.1", RTLD_LAZY)) {
@@ -96,8 +97,7 @@ private:
         }
         return nullptr;
     }
-    // PoCL's CPU device aborts when it is first asked for in a container or chroot without /sys: it
-    // finds no memory.
+    // PoCL's CPU device aborts the process in a container or chroot without /sys.
     bool ends_the_process() const {
         void *platform = chosen_platform();
         if (!platform || name_of(platform) != "Portable Computing Language") return false;

@@ -5,25 +5,23 @@
 
 namespace halyard {
 
-// Runs a device kernel on host buffers: inputs are sent, outputs fetched, device memory given back
-// to the runtime's pool.
+// Runs a device kernel on host buffers: copies inputs to the device and outputs back, and returns
+// device memory to the runtime's pool. Returns the kernel's status.
 int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t inputs,
                    size_t outputs);
 
-// Of several devices the one that kernels run on, counted from 0; HL_GPU_DEVICE in the environment
-// chooses the first one. Throws DeviceError where kernels have run on another one already: the
-// driver's state is that one's.
+// Selects the device that kernels run on, counted from 0; HL_GPU_DEVICE in the environment is the
+// initial value. Throws DeviceError after kernels have run on another device.
 void set_device_id(int id);
-int opencl_devices();  // how many there are to choose from; 0 without OpenCL
+int opencl_devices();  // the number of devices; 0 without OpenCL
 
-// May calls of f32 that Ascend has no program for, its cube unit multiplying f16, be computed in
-// f16 there? At first not: the CPU computes them.
+// Allows calls in f32 to be computed in f16 on Ascend, if Ascend has no program for them in f32:
+// its cube unit multiplies f16. Otherwise, as initially, the CPU computes them.
 void set_narrows_on_ascend(bool allowed);
 bool narrows_on_ascend();
 
-// Gives back what device kernels left with the driver. To be called before the program ends:
-// drivers that keep state of their own per thread, oclgrind for one, have lost it by the time that
-// libraries clean up.
+// Releases the driver's resources. To be called before the program ends: drivers with per-thread
+// state, such as oclgrind, have lost it when libraries are unloaded.
 void release_devices();
 
 }  // namespace halyard

@@ -13,8 +13,8 @@ const KernelLibrary &open_kernel_library(const std::string &path) {
     namespace fs = std::filesystem;
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored)) throw IoError(path, "no such kernel library");
-    // The absolute path: dlopen looks elsewhere for a bare name. Lazily: a library that doesn't fit
-    // may lack a function we no longer have.
+    // dlopen() searches other folders for a bare name, so the path is absolute. Binding is lazy: a
+    // library for another version may need functions that no longer exist.
     void *handle = dlopen(fs::absolute(path).c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (!handle) throw IoError(path, std::string("can't be opened: ") + dlerror());
     const auto library_of = (KernelLibraryOf)dlsym(handle, kernel_library_symbol);

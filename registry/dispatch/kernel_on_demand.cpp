@@ -14,7 +14,7 @@
 namespace halyard {
 namespace {
 
-// One kernel at a time: a generator has all cores for what it compiles.
+// Kernels are compiled one at a time, each on all cores.
 std::mutex &makes_one() {
     static std::mutex &mutex = *[] {
         auto *made = new std::mutex;

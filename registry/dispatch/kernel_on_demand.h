@@ -1,9 +1,9 @@
 // KernelOnDemand: in a development build, a kernel that is compiled when it is first called.
 //
-// Such a build lists all kernels and has the code of none (tools/gen.cpp, --on-demand). A program
-// that makes them, the generator of the op's file, compiles the one that is called, or takes it
-// from the kernel cache, and this process opens it. Builds that are installed or tested have their
-// kernels ahead of time, and nothing of this.
+// Such a build lists all kernels and contains the code of none (tools/gen.cpp, --on-demand). When a
+// kernel is first called, the generator of its op file compiles it or takes it from the kernel
+// cache, and this process opens the result. Builds for installation and tests compile all kernels
+// ahead of time.
 #pragma once
 #include <atomic>
 
@@ -17,8 +17,8 @@ public:
     constexpr KernelOnDemand(const char *generator, const char *symbol)
         : generator_(generator), symbol_(symbol) {}
 
-    // Calls the kernel, from any thread. The first call throws DispatchError where it can't be
-    // made.
+    // Calls the kernel; thread-safe. The first call throws DispatchError if the kernel can't be
+    // compiled.
     int operator()(void **arguments) {
         const KernelFn made = made_.load(std::memory_order_acquire);
         return (made ? made : make())(arguments);

@@ -1,6 +1,5 @@
-// The kernels of an op file as its generated records list them: plain rows, which a compiler reads
-// at once. The same list as initialised KernelEntry objects took GCC 50 s for 1074 kernels (AMD
-// EPYC Zen 5), against 1 s.
+// The list of kernels in an op file's generated records. It is made of plain rows, because a list
+// of initialised KernelEntry objects takes a compiler far longer (docs/performance.md, "Run time").
 #pragma once
 #include "registry/op/op_record.h"
 

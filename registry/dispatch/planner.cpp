@@ -34,7 +34,7 @@ halide_type_t runtime_type(DType t) {
 std::vector<int> inverse(const std::vector<int> &p) {
     std::vector<int> q(p.size());
     for (size_t i = 0; i < p.size(); i++)
-        q[size_t(p[i])] = int(i);
+        q[p[i]] = int(i);
     return q;
 }
 Shape permuted(const Shape &s, const std::vector<int> &order) {
@@ -199,7 +199,7 @@ private:
     void bind_extents(const TensorSpec &t, const Shape &extents, const Shape &whole) {
         for (size_t d = 0; d < t.extents.size(); d++) {
             const std::string &e = t.extents[d];
-            const int64_t got = extents[int(d)];
+            const int64_t got = extents[d];
             if (is_name(e)) dims_.emplace(e, got);
             const int64_t expected = value_of(r_.name, e, dims_);
             if (expected == got) continue;
@@ -281,18 +281,18 @@ private:
 
     bool channels_last() const {
         const int a = attrs_.find("data_format");
-        return a >= 0 && r_.attrs[size_t(a)].choices[size_t(attrs_.integer(size_t(a)))] == "NHWC";
+        return a >= 0 && r_.attrs[a].choices[size_t(attrs_.integer(size_t(a)))] == "NHWC";
     }
     // Returns the caller's dimensions in the kernel's order. NHWC becomes NCHW, the dimension that
     // `axis` selects goes last, and attribute transpose_a swaps the last two dimensions of input a.
     std::vector<int> kernel_order(const TensorSpec &t, int rank) const {
         std::vector<int> order(static_cast<size_t>(rank));
         for (int d = 0; d < rank; d++)
-            order[size_t(d)] = d;
+            order[d] = d;
         if (channels_last() && rank == 4 && t.extents.size() == 4) return {0, 3, 1, 2};
         const int swap = attrs_.find("transpose_" + t.name);
         if (swap >= 0 && attrs_.integer(size_t(swap)) && rank >= 2)
-            std::swap(order[size_t(rank) - 1], order[size_t(rank) - 2]);
+            std::swap(order[rank - 1], order[size_t(rank) - 2]);
         if (!r_.axis.empty() && !t.extents.empty() && t.extents.back() == r_.axis) {
             const int a = normal_axis(r_.name.c_str(), attrs_.integer(size_t(attrs_.find("axis"))),
                                       rank);
@@ -460,7 +460,7 @@ private:
         for (int64_t e : copy.shape)
             shape.push_back(e);
         for (int d = 0; d < whole.rank(); d++)
-            shape[order[size_t(d)]] = whole[d];
+            shape[order[d]] = whole[d];
         return {order, shape, true};
     }
 
@@ -607,7 +607,7 @@ private:
                 }
                 v.i = int32_t(i);
                 const int a = is_name(s.value) ? attrs_.find(s.value) : -1;
-                if (a >= 0 && op_.only_argument[size_t(a)]) v.integer_attr = a;
+                if (a >= 0 && op_.only_argument[a]) v.integer_attr = a;
             }
             plan_.scalars.push_back(v);
         }

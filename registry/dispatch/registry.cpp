@@ -16,7 +16,7 @@ bool by_name(const std::unique_ptr<RegisteredOp> &a, const std::string &name) {
     return a->record.name < name;
 }
 
-// Everything that plans read, except the names of scalars.
+// Returns all names that planning reads, except those of scalars.
 std::set<std::string> names_plans_read(const OpRecord &r) {
     std::set<std::string> all = {"axis", "keep_dims", "data_format", "dtype"};
     const auto add = [&](const std::string &expression) {
@@ -100,7 +100,7 @@ void Registry::add_kernel(const KernelEntry &k) {
             if (v.name == e.variant) break;
             place++;
         }
-        // the widest ISA first: a variant meant for fewer lanes says so in its schedule
+        // The highest ISA comes first; a variant for fewer lanes sets them in its schedule.
         return place - 1000 * int(e.isa);
     };
     op.kernels.insert(std::upper_bound(op.kernels.begin(), op.kernels.end(), k,
@@ -166,7 +166,7 @@ std::vector<const RegisteredOp *> Registry::ops() const {
 }
 
 Registry &registry() {
-    // never destroyed: threads that main() didn't wait for still call ops
+    // It is never destroyed: threads that outlive main() may still call ops.
     static Registry &r = *new Registry;
     return r;
 }

@@ -1,4 +1,4 @@
-// Registry: which ops exist, which kernels they have, and where calls run.
+// The registry of ops and their kernels, and the device that calls run on.
 #pragma once
 #include <list>
 #include <map>
@@ -16,15 +16,15 @@ namespace halyard {
 struct RegisteredOp {
     OpRecord record;
     Signature signature;
-    // a list: plans point to them, and development kernels come in between
+    // A list, because plans point to its elements and development kernels are inserted.
     std::list<KernelEntry> kernels;
     std::vector<std::string> gradient_inputs;  // those for which Registry::gradient_in finds an op
-    std::string file;                          // where it is written: "softmax"
+    std::string file;                          // OpFile::name: "softmax"
     std::string family;                        // OpFile::family: "rowwise"
-    // By attribute: does it do nothing but become a kernel's argument, so that calls which differ
-    // in it share a plan? A seed, for one.
+    // For each attribute: true if it is only a kernel's argument, such as a seed, so that calls
+    // that differ in it share a plan.
     std::vector<bool> only_argument;
-    bool shares_plans = false;  // is there such an attribute?
+    bool shares_plans = false;  // there is such an attribute
 };
 
 struct GradientOp {
@@ -38,15 +38,16 @@ public:
     // op.
     void add(const std::vector<const OpFile *> &files);
     void add_kernel(const KernelEntry &k);  // a development kernel, from the JIT
-    // of the same backend, dtypes, variant and ISA; throws Error when there is none
+    // Replaces the kernel of the same backend, dtypes, variant and ISA. Throws Error if there is
+    // none.
     void replace_kernel(const KernelEntry &k);
-    // by its name or a further one (op_names.cpp); null when there is none
+    // Finds an op by its name or a further name (op_names.cpp). Returns null if there is none.
     const RegisteredOp *find(const std::string &name) const;
-    // throws DispatchError with the nearest names
+    // As find(), but throws DispatchError with similar names if there is none.
     const RegisteredOp &at(const std::string &name) const;
     std::vector<const RegisteredOp *> ops() const;  // sorted by name
-    // Op "<name>_dx", or that of another input where one kernel gives several gradients:
-    // "<name>_dx: ... -> dx dgamma".
+    // Returns the op that computes the gradient in an input: "<name>_d<input>", or the gradient op
+    // of another input that has several outputs ("layer_norm_kernel_dx: ... -> dx dgamma dbeta").
     GradientOp gradient_in(const RegisteredOp &op, const std::string &input) const;
 
 private:
@@ -56,9 +57,9 @@ private:
 
 Registry &registry();
 
-// Where ops run: "cpu", or "opencl" for those that have such a kernel for the call's dtypes (the
-// others stay on the CPU, and the log says so once of each), or "ascend", a simulated Ascend 910.
-// Throws DeviceError when no such device answers.
+// Selects the device that ops run on: "cpu", "opencl" or "ascend", a simulated Ascend 910. Ops
+// without an OpenCL kernel for a call's dtypes run on the CPU, and a message is logged once for
+// each. Throws DeviceError if there is no such device.
 void set_device(const std::string &backend);
 const std::string &device();
 

@@ -1,17 +1,18 @@
 // Reproducible mode: the same bits on every CPU.
 //
-// Instruction sets differ in how many lanes a sum has and in whether a product is rounded before it
-// is added, and so do the kernels made for them. In this mode dispatch takes baseline kernels only,
-// whatever the CPU has: the same instructions run everywhere, and as always no result depends on
-// the number of threads or on where tensors lie. What f64 kernels call of the C library (exp, log,
-// sin, pow and their like) it may choose by CPU: those bits hold for one C library on CPUs that it
-// treats alike.
+// Kernels of different instruction sets sum in different numbers of lanes and may round a product
+// before adding it. In this mode dispatch uses baseline kernels only, so that the same instructions
+// run on every CPU. As always, results don't depend on the number of threads or on the memory of
+// tensors. f64 kernels call the C library (exp, log, sin, pow and similar), which may select its
+// code by CPU: their bits are the same for one C library on CPUs for which it selects the same
+// code.
 #pragma once
 
 namespace halyard {
 
-// at first what HALYARD_REPRODUCIBLE says: 1, or 0 or nothing; other words throw AttrError
+// The initial value is HALYARD_REPRODUCIBLE: 1, or 0 or empty; another value throws AttrError.
 bool reproducible();
-void set_reproducible(bool now);  // for the whole process; calls that run meanwhile may use either
+// Applies to the whole process. Calls that run meanwhile may use either mode.
+void set_reproducible(bool now);
 
 }  // namespace halyard

@@ -116,7 +116,7 @@ Tensor gathered(const Tensor &t, const Plan::Buffer &b) {
     const std::vector<int> &order = b.copy_order;
     std::vector<int> back(order.size());
     for (size_t i = 0; i < order.size(); i++)
-        back[size_t(order[i])] = int(i);
+        back[order[i]] = int(i);
     const UnrecordedMethods copies_of_a_call;  // the tape records the call itself
     return t.expand(b.copy_shape).transpose(order).copy().transpose(back);
 }

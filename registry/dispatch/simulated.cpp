@@ -8,7 +8,7 @@ namespace halyard {
 
 SimulatedDevice &simulated_device() {
     static SimulatedDevice *const device = [] {
-        // Beside this library.
+        // It is in the folder of this library.
         Dl_info here;
         const std::string own = dladdr((void *)&simulated_device, &here) && here.dli_fname
                                     ? here.dli_fname

@@ -91,7 +91,7 @@ Attrs::Attrs(const OpRecord &op, const std::map<std::string, std::string> &text)
     for (auto &[name, value] : text) {
         const int k = find(name);
         if (k < 0) throw AttrError(op.name, "no attribute '" + name + "'");
-        given.emplace_back(name, parsed(op, op.attrs[size_t(k)], value));
+        given.emplace_back(name, parsed(op, op.attrs[k], value));
     }
     *this = Attrs(op, given);
 }

@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-// of parentheses and unary signs, so that no text can exhaust the stack
+// The limit of nested parentheses and unary signs, so that no text can exhaust the stack.
 constexpr int most_nesting = 100;
 
 bool starts_name(char c) {
@@ -55,7 +55,7 @@ private:
     }
 
     int swapped(int node) {
-        nodes_[size_t(node)].swapped = true;
+        nodes_[node].swapped = true;
         return node;
     }
 
@@ -253,16 +253,16 @@ std::string ParsedExpr::text_of(int node) const {
         default: return {"", n.kind == ExprKind::choose ? 0 : 6};
         }
     };
-    const Node n = nodes_[size_t(node)];
+    const Node n = nodes_[node];
     const auto operand = [&](int k, int least) {
-        return infix(nodes_[size_t(k)]).strength < least ? "(" + text_of(k) + ")" : text_of(k);
+        return infix(nodes_[k]).strength < least ? "(" + text_of(k) + ")" : text_of(k);
     };
     const auto call = [&](const char *name) {
         return name + ("(" + text_of(n.a)) + "," + text_of(n.b) + ")";
     };
     switch (n.kind) {
     case ExprKind::constant: return std::to_string(n.value);
-    case ExprKind::name: return names_[size_t(n.value)];
+    case ExprKind::name: return names_[n.value];
     case ExprKind::neg: return "-" + operand(n.a, 6);
     case ExprKind::cdiv: return call("cdiv");
     case ExprKind::max: return call("max");
@@ -278,11 +278,11 @@ std::string ParsedExpr::text_of(int node) const {
 }
 
 int CompiledExpr::emit(const ParsedExpr &e, int node, const std::vector<std::string> &names) {
-    const ParsedExpr::Node n = e.nodes()[size_t(node)];
+    const ParsedExpr::Node n = e.nodes()[node];
     switch (n.kind) {
     case ExprKind::constant: code_.push_back({Code::binary_or_leaf, n.kind, n.value}); return 1;
     case ExprKind::name: {
-        const std::string &name = e.names()[size_t(n.value)];
+        const std::string &name = e.names()[n.value];
         const auto it = std::find(names.begin(), names.end(), name);
         if (it == names.end()) unknown_name(op_, name, text_);
         code_.push_back({Code::binary_or_leaf, n.kind, it - names.begin()});

@@ -1,16 +1,19 @@
-// Integer expressions over names, as signatures, lets and conditions write them:
-// "(h+2*pad-u)/stride+1", "c==1 ? 0 : cdiv(n,c)".
+// Integer expressions over names, for signatures, lets and conditions: "(h+2*pad-u)/stride+1",
+// "c==1 ? 0 : cdiv(n,c)".
 //
 //   value    := or [ '?' value ':' value ]
-//   or       := and { '||' and };   and := compare { '&&' compare }
+//   or       := and { '||' and }
+//   and      := compare { '&&' compare }
 //   compare  := sum [ ('=='|'!='|'<'|'<='|'>'|'>=') sum ]
-//   sum      := product { ('+'|'-') product };   product := unary { ('*'|'/'|'%') unary };   unary
-//   := '-' unary | atom atom     := number | name | '(' value ')' | ('max'|'min'|'cdiv') '(' value
-//   ',' value ')'
+//   sum      := product { ('+'|'-') product }
+//   product  := unary { ('*'|'/'|'%') unary }
+//   unary    := '-' unary | atom
+//   atom     := number | name | '(' value ')' | ('max'|'min'|'cdiv') '(' value ',' value ')'
 //
-// C++ semantics on int64 (/ truncates, comparisons give 0 or 1, ?: && || evaluate what they need);
-// cdiv rounds towards plus infinity. Division by zero and overflow are a ShapeError, a text that
-// doesn't parse and an unknown name an AttrError; `op` stands in front.
+// Operators have C++'s meaning on int64: / truncates, comparisons give 0 or 1, and ?: && ||
+// evaluate only the operands they need. cdiv rounds towards plus infinity. Division by zero and
+// overflow throw ShapeError; a syntax error and an unknown name throw AttrError. `op` stands in
+// front of messages.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -22,9 +25,9 @@
 
 namespace halyard {
 
-// The operations of a value type. This one serves types with overloaded operators and max, min,
-// select found by their namespace (Halide::Expr; its / and % round to floor, which agrees for what
-// isn't negative). The lazy operands are functions.
+// The operations of a value type. This template is for types with overloaded operators, and with
+// max, min and select in their namespace, such as Halide::Expr. Its / and % round to floor, which
+// is the same for non-negative values. Lazy operands are passed as functions.
 template<class T> struct ExprOps {
     static T constant(int64_t v) {
         if (v < std::numeric_limits<int>::min() || v > std::numeric_limits<int>::max())
@@ -94,15 +97,15 @@ enum class ExprKind : uint8_t {
     choose
 };
 
-// A parsed expression: its nodes, operands before their users; the last is the root. a > b is kept
-// as b < a.
+// A parsed expression. Operands stand before the nodes that use them; the last node is the root. a
+// > b is stored as b < a.
 class ParsedExpr {
 public:
     struct Node {
         ExprKind kind;
-        int64_t value = 0;           // of a constant; of a name its place in names()
+        int64_t value = 0;           // a constant's value, or a name's index in names()
         int a = -1, b = -1, c = -1;  // operands
-        bool swapped = false;        // b stands left of a in the text
+        bool swapped = false;        // b is left of a in the text
     };
     explicit ParsedExpr(const std::string &text, const std::string &op = "expr");
 
@@ -110,13 +113,14 @@ public:
     // in order of first use
     const std::vector<std::string> &names() const { return names_; }
     const std::vector<Node> &nodes() const { return nodes_; }
-    std::string text_of(int node) const;  // with the parentheses it needs
+    std::string text_of(int node) const;  // with the necessary parentheses
     bool is_comparison() const {
         return nodes_.back().kind >= ExprKind::equal && nodes_.back().kind <= ExprKind::less_equal;
     }
     int root() const { return int(nodes_.size()) - 1; }
 
-    // `value_of(name)` gives a T. Throws what value_of and ExprOps<T> throw.
+    // Evaluates the expression; `value_of(name)` returns a T. Throws what value_of and ExprOps<T>
+    // throw.
     template<class T, class F> T evaluate(const F &value_of) const {
         return node<T>(root(), value_of);
     }
@@ -131,7 +135,7 @@ private:
 [[noreturn]] void unknown_name(const std::string &op, const std::string &name,
                                const std::string &text);
 
-// The value of `text` over named values.
+// Returns the value of `text` over named values.
 template<class T> T evaluate(const std::string &text, const std::map<std::string, T> &values) {
     return ParsedExpr(text).evaluate<T>([&](const std::string &name) -> T {
         const auto it = values.find(name);
@@ -142,11 +146,12 @@ template<class T> T evaluate(const std::string &text, const std::map<std::string
 
 bool is_name(const std::string &text);  // a letter or _, then letters, digits and _
 
-// The form for run time: code for a stack of fixed size; evaluation allocates nothing.
+// A compiled expression, for repeated evaluation: code for a stack of fixed size. Evaluation
+// allocates nothing.
 class CompiledExpr {
 public:
-    // values[i] below is that of names[i]. `op` stands in front of errors. Throws AttrError on a
-    // name that isn't among them.
+    // values[i] of a call is the value of names[i]. Throws AttrError on a name that isn't in
+    // `names`.
     CompiledExpr(const std::string &text, const std::vector<std::string> &names,
                  const std::string &op = "expr");
     int64_t operator()(const int64_t *values) const;
@@ -157,10 +162,10 @@ private:
     struct Instruction {
         Code code;
         ExprKind kind;
-        int64_t value;  // a constant, the place of a name, or how many instructions to skip
+        int64_t value;  // a constant, the index of a name, or the number of instructions to skip
     };
     static constexpr int stack_size = 64;
-    // gives the stack it needs
+    // Returns the stack size that the node needs.
     int emit(const ParsedExpr &e, int node, const std::vector<std::string> &names);
 
     std::string text_, op_;
@@ -169,12 +174,12 @@ private:
 
 template<class T, class F> T ParsedExpr::node(int i, const F &value_of) const {
     using Ops = ExprOps<T>;
-    const Node n = nodes_[size_t(i)];
+    const Node n = nodes_[i];
     const auto a = [&] { return node<T>(n.a, value_of); };
     const auto b = [&] { return node<T>(n.b, value_of); };
     switch (n.kind) {
     case ExprKind::constant: return Ops::constant(n.value);
-    case ExprKind::name: return value_of(names_[size_t(n.value)]);
+    case ExprKind::name: return value_of(names_[n.value]);
     case ExprKind::neg: return Ops::neg(a());
     case ExprKind::add: return Ops::add(a(), b());
     case ExprKind::sub: return Ops::sub(a(), b());

@@ -1,8 +1,8 @@
-// Extensions: instructions that no ISA level promises. A variant named after one is built for
-// AVX-512 with it, and taken where the CPU has it. So levels stay three, and what an extension is
-// worth to one op costs one kernel per dtype.
-//   vnni   8-bit and bf16 dot products, and what came with them (CPUs from Zen 4 and Sapphire
-//   Rapids on)
+// Extensions: instructions that no ISA level includes. A variant named after an extension is
+// compiled for AVX-512 with that extension, and selected on CPUs that have it. That keeps the
+// number of levels at three; an extension costs one kernel per dtype of the ops that use it.
+//   vnni   8-bit and bf16 dot products, and the instructions introduced with them (CPUs from Zen 4
+//          and Sapphire Rapids on)
 #pragma once
 #include <string>
 
@@ -11,8 +11,9 @@
 namespace halyard {
 
 bool is_extension(const std::string &variant);
-// false where it is an extension that this CPU lacks
+// Returns false for an extension that this CPU lacks.
 bool host_runs(const std::string &variant);
-bool builds(const std::string &variant, Isa isa);  // is there a kernel of it for this level?
+// Returns true if there is a kernel of the variant for this level.
+bool builds(const std::string &variant, Isa isa);
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// What an op is called: by us, by MindSpore, by NumPy and PyTorch.
+// The names of ops: the kit's own, MindSpore's, NumPy's and PyTorch's.
 #include <algorithm>
 #include <cctype>
 #include <string_view>

@@ -1,6 +1,5 @@
-// OpRecord: everything about an operator that is data. The DSL fills it once, in the op's file; the
-// generator writes it out as C++; dispatch, primitives, the command line, tests and benches read
-// it. Nothing here knows a compiler.
+// OpRecord: the data of an operator that exists at run time. The DSL fills it in the op's file and
+// the generator writes it out as C++. Dispatch, primitives, commands, tests and benches read it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,14 +10,13 @@
 
 namespace halyard {
 
-// How a caller's tensors become the few dimensions a kernel has (registry/dispatch/canonical.h does
-// it).
+// How a caller's tensors become the few dimensions of a kernel (registry/dispatch/canonical.h).
 enum class Form : uint8_t {
-    // as the signature says; a leading `..g` collapses any number of dimensions; `axis` picks a row
-    // dimension
+    // The dimensions of the signature. A leading `..g` stands for any number of dimensions; `axis`
+    // selects the dimension that goes last.
     plain,
-    elementwise,  // x[*]: broadcast, merged, any strides
-    // x[o,r,i,s] -> y[o,i]: the dimensions in `axis` become r and s, the others o and i
+    elementwise,  // x[*]: dimensions are broadcast and merged; any strides
+    // x[o,r,i,s] -> y[o,i]: the dimensions in `axis` become r and s, the others o and i.
     reduction,
     composite,  // no kernel: primitives/ states it in terms of other ops
 };
@@ -28,38 +26,39 @@ enum class AttrKind : uint8_t { integer, real, boolean, choice, ints, dtype, tex
 struct AttrSpec {
     std::string name;
     AttrKind kind = AttrKind::integer;
-    // the default as text: "1", "1e-5", "same", "1,1"; "!" = required
+    // The default as text: "1", "1e-5", "same", "1,1"; "!" for a required attribute.
     std::string value;
-    // choice: its value in expressions is its place here, under its own name
+    // The names of a choice. In expressions the attribute's value is the index, and each name a
+    // constant.
     std::vector<std::string> choices;
-    // ints of fixed number: the name of each in expressions ("stride_h", "stride_w")
+    // For a fixed number of integers: the name of each in expressions ("stride_h", "stride_w").
     std::vector<std::string> parts;
-    // an argument of the call rather than of the primitive's constructor
+    // A call-time attribute: an argument of the call, not of the primitive's constructor.
     bool at_call = false;
 };
 
-// a derived dimension: an expression over what is known before it
+// A derived dimension: an expression over attributes, dimensions and earlier lets.
 struct LetSpec {
     std::string name, value;
 };
-// a kernel argument: an expression, or a real attribute's name
+// A kernel argument: an expression, or the name of a real attribute.
 struct ScalarSpec {
     std::string name, value;
     bool real = false;
 };
 
-// when: "m>=8 n>=lanes": every word must hold
+// A way to compute the op. `when` is its condition: "m>=8 n>=lanes", where every word must hold.
 struct VariantSpec {
     std::string name, when;
 };
 
-// What an op promises about its numbers, per float dtype; integer and moved values are always
-// exact.
+// The accuracy spec: the largest error of an op's results, per float dtype. Integers and copied
+// values are always exact.
 struct Contract {
     enum Measure : uint8_t {
         elementwise,  // |error| <= ulps * ulp(exact value)
         normwise,     // max |error| <= ulps * eps * max |exact|
-        // |error| <= ulps * eps * sum |a||b|: the BLAS ratio; the reference supplies the magnitude
+        // |error| <= ulps * eps * sum |a||b|, as in BLAS; the reference computes the sum.
         products,
     } measure = elementwise;
     double ulps = 1;
@@ -69,28 +68,29 @@ struct OpRecord {
     std::string name;       // "softmax": also the kernel's name and the test's
     std::string signature;  // "x[..n,c] -> y[..n,c]"
     std::string doc;        // the formula, one line
-    // the primitive's class, MindSpore's name: "Softmax"; empty = CamelCase of `name`
+    // The primitive's class, by MindSpore's name: "Softmax"; empty: `name` in CamelCase.
     std::string alias;
-    // MindSpore's functional name where it isn't `name`: "tensor_pow"
+    // MindSpore's functional name if it differs from `name`: "tensor_pow".
     std::string functional;
-    // NumPy's and PyTorch's where they differ: "power"; they find the op and are functions too
+    // NumPy's and PyTorch's names if they differ: "power". They find the op and are functions too.
     std::vector<std::string> other_names;
     Form form = Form::plain;
-    // one per kernel set; "f32,i32" binds T and U
+    // The dtype sets that have kernels; "f32,i32" binds T and U.
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
     std::vector<AttrSpec> attrs;
     std::vector<LetSpec> lets;
     std::vector<ScalarSpec> scalars;
-    // "stride_h>=1": else AttrError where it names an attribute, ShapeError where not
+    // "stride_h>=1": a call that violates it throws AttrError if it names an attribute, else
+    // ShapeError.
     std::vector<std::string> conditions;
     std::vector<VariantSpec> variants = {{"", ""}};  // best first; the last takes every shape
-    std::vector<std::string> samples, bench;     // "n=3 c=7 axis=1": one problem per line
-    // plain: the dimension that attribute `axis` selects ("c")
+    std::vector<std::string> samples, bench;         // problem instances: "n=3 c=7 axis=1"
+    // Form plain: the dimension that attribute `axis` selects ("c").
     std::string axis;
-    // innermost strides are free, for inputs and outputs
+    // Kernels take any innermost stride of inputs and outputs, not only 1.
     bool any_strides = false;
-    bool gpu = false;       // built for OpenCL and CUDA too
-    bool internal = false;  // a gradient or helper kernel: no public face
+    bool gpu = false;       // kernels are built for OpenCL too
+    bool internal = false;  // a gradient or helper kernel, without a public function
     Contract contract;
 };
 
@@ -99,32 +99,33 @@ const std::string &function_name(const OpRecord &op);  // its functional name, o
 // Returns the name of an internal op's C++ function in namespace kernel: its name without
 // "_kernel".
 std::string kernel_function_name(const OpRecord &op);
-// all that find it beside its name; none for internal ops
+// Returns all further names that find the op; none for internal ops.
 std::vector<std::string> further_names(const OpRecord &op);
 
-// A compiled kernel: arguments are halyard's inputs, scalars (int32 or double) and outputs, in the
+// A compiled kernel. Its arguments are the inputs, scalars (int32 or double) and outputs, in the
 // record's order.
 using KernelFn = int (*)(void **args);
 
-// x86-64; + AVX2, FMA, F16C; + AVX-512 of Skylake
+// baseline: x86-64; avx2: AVX2, FMA and F16C too; avx512: AVX-512 as in Skylake too.
 enum class Isa : uint8_t { baseline, avx2, avx512 };
 inline constexpr int isa_count = 3;
 const char *name_of(Isa isa);
 Isa isa_of(const std::string &name);  // throws AttrError
-Isa host_isa();                       // the best this CPU has
-// host_isa() limited by HALYARD_ISA; a level the CPU lacks throws DispatchError
+Isa host_isa();                       // the highest level of this CPU
+// Returns host_isa(), limited by HALYARD_ISA. Throws DispatchError if that is a level the CPU
+// lacks.
 Isa active_isa();
 
 struct KernelEntry {
     std::string op, backend, dtypes, variant;  // backend: "cpu", "opencl", "cuda"
     Isa isa = Isa::baseline;
-    int lanes = 4;  // of the arithmetic type
+    int lanes = 4;  // vector lanes of the arithmetic type
     // the schedule's choices: names in the variant's predicate
     std::map<std::string, int64_t> tunables;
     KernelFn fn = nullptr;
 };
 
-// One op file's worth of the above, as the generator wrote it.
+// The ops and kernels of one op file, as the generator wrote them.
 struct OpFile {
     std::string name;  // "softmax": kernels/rowwise/softmax.cpp
     std::vector<OpRecord> ops;

@@ -22,10 +22,14 @@ const Renamed conv2d = {
     {"any", "direct"},
 };
 const Renamed conv2d_dweight = {
-    {"matrix", "im2col_3x3"},          {"matrix_1", "im2col_1x1"},
-    {"taps", "taps_in_lanes"},         {"channels", "channels_in_lanes"},
-    {"lanes", "images_in_lanes"},      {"depthwise_3", "depthwise_3x3"},
-    {"depthwise_3_2", "depthwise_3x3s2"}, {"any", "direct"},
+    {"matrix", "im2col_3x3"},
+    {"matrix_1", "im2col_1x1"},
+    {"taps", "taps_in_lanes"},
+    {"channels", "channels_in_lanes"},
+    {"lanes", "images_in_lanes"},
+    {"depthwise_3", "depthwise_3x3"},
+    {"depthwise_3_2", "depthwise_3x3s2"},
+    {"any", "direct"},
 };
 const Renamed pooling = {
     {"halves", "pool2x2"},

@@ -29,7 +29,7 @@ public:
             TensorSpec t = tensor();
             for (const auto *list : {&s.inputs, &s.outputs}) {
                 for (const TensorSpec &o : *list)
-                    if (o.name == t.name) fail("tensor '" + t.name + "' stands twice");
+                    if (o.name == t.name) fail("tensor '" + t.name + "' occurs twice");
             }
             (left ? s.inputs : s.outputs).push_back(std::move(t));
         }
@@ -78,13 +78,14 @@ private:
             extent(t, first);
             const char end = text_[at_++];
             if (end == ']') break;
-            if (t.any_rank) fail("* stands alone in []");
+            if (t.any_rank) fail("* must be the only entry of []");
         }
         if (int(t.extents.size()) > max_rank)
             fail("rank is " + std::to_string(t.extents.size()) + ", the limit is 8");
         return t;
     }
-    // One place of the list, up to its , or ]; those inside parentheses belong to the expression.
+    // Reads one extent, up to its comma or bracket; commas inside parentheses belong to the
+    // expression.
     void extent(TensorSpec &t, bool first) {
         skip();
         const size_t from = at_;
@@ -98,7 +99,7 @@ private:
         while (!e.empty() && std::isspace((unsigned char)e.back()))
             e.pop_back();
         if (e == "*") {
-            if (!first) fail("* stands alone in []");
+            if (!first) fail("* must be the only entry of []");
             t.any_rank = true;
         } else if (e.compare(0, 2, "..") == 0) {
             t.group = e.substr(2);
@@ -129,7 +130,7 @@ std::string values_used(const std::string &text, const Dims &dims) {
 
 struct Binding {
     std::map<std::string, std::string> origin;  // dimension -> "a[2,3]"
-    std::map<std::string, Shape> groups;        // what a ..name stands for
+    std::map<std::string, Shape> groups;        // the extents of each ..name
     Shape any;                                  // the broadcast of all [*]
 };
 
@@ -163,14 +164,14 @@ void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b
         set(t.group, leading.elements());
     }
     for (int i = 0; i < rank; i++)
-        if (is_name(t.extents[size_t(i)])) set(t.extents[size_t(i)], in[lead + i]);
+        if (is_name(t.extents[i])) set(t.extents[i], in[lead + i]);
 }
 
 void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &in,
                        const Dims &dims) {
     const int rank = int(t.extents.size());
     for (int i = 0; i < rank; i++) {
-        const std::string &e = t.extents[size_t(i)];
+        const std::string &e = t.extents[i];
         if (is_name(e)) continue;
         const int64_t got = in[in.rank() - rank + i];
         const int64_t expected = value_of(sig.op, e, dims);
@@ -253,8 +254,8 @@ Shape Signature::shape(const TensorSpec &spec, const Dims &dims) const {
     return s;
 }
 
-std::vector<Shape> Signature::infer(const std::vector<Shape> &in, const Dims &known) const {
-    Dims dims = known;
+std::vector<Shape> Signature::infer(const std::vector<Shape> &in, const Dims &constants) const {
+    Dims dims = constants;
     return infer_into(in, dims);
 }
 
@@ -309,29 +310,29 @@ Dims parse_dims(const std::string &text) {
                             "bad word '" + w + "' in '" + text + "', expected name=integer");
         }
         if (!dims.emplace(name, v).second)
-            throw AttrError("dims", "'" + name + "' stands twice in '" + text + "'");
+            throw AttrError("dims", "'" + name + "' occurs twice in '" + text + "'");
     }
     return dims;
 }
 
 namespace {
 
-// What makes a node false: "c is 10", "2*lanes is 32" of c>=2*lanes. What is a constant says so
-// itself.
+// Appends the values that make a node false: "c is 10" and "2*lanes is 32" for c>=2*lanes.
+// Constants are left out.
 template<class F>
-void add_facts(const ParsedExpr &e, int node, const F &value, std::vector<std::string> &facts) {
-    const ParsedExpr::Node n = e.nodes()[size_t(node)];
+void add_values(const ParsedExpr &e, int node, const F &value, std::vector<std::string> &values) {
+    const ParsedExpr::Node n = e.nodes()[node];
     const auto add = [&](int side) {
-        if (e.nodes()[size_t(side)].kind == ExprKind::constant) return;
-        const std::string fact = e.text_of(side) + " is " +
+        if (e.nodes()[side].kind == ExprKind::constant) return;
+        const std::string text = e.text_of(side) + " is " +
                                  std::to_string(e.node<int64_t>(side, value));
-        if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
+        if (!std::ranges::count(values, text)) values.push_back(text);
     };
     if (n.kind == ExprKind::both)
-        return add_facts(e, e.node<int64_t>(n.a, value) ? n.b : n.a, value, facts);
+        return add_values(e, e.node<int64_t>(n.a, value) ? n.b : n.a, value, values);
     if (n.kind == ExprKind::either) {
-        add_facts(e, n.a, value, facts);
-        return add_facts(e, n.b, value, facts);
+        add_values(e, n.a, value, values);
+        return add_values(e, n.b, value, values);
     }
     if (n.kind < ExprKind::equal || n.kind > ExprKind::less_equal) return add(node);
     add(n.swapped ? n.b : n.a);
@@ -351,11 +352,9 @@ bool holds(const std::string &conditions, const Dims &dims, std::string *why) {
         };
         if (e.evaluate<int64_t>(value)) continue;
         if (!why) return false;
-        std::vector<std::string> facts;
-        add_facts(e, e.root(), value, facts);
-        *why = w;
-        for (auto &f : facts)
-            *why += (&f == &facts[0] ? ": " : ", ") + f;
+        std::vector<std::string> values;
+        add_values(e, e.root(), value, values);
+        *why = values.empty() ? w : w + ": " + join(values);
         return false;
     }
     return true;

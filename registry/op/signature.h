@@ -3,15 +3,15 @@
 //   x[n,c,h,w] f[o,c/groups,u,v] -> y[n,o,oh,ow]        labels:i32[n]        x:T[*] -> y:bool[*]
 //   x[..n,c] -> y[..n,c]
 //
-// [] lists extents outermost first, as callers see them; inputs stand before the arrow. A bare name
-// among the inputs binds that dimension; every other place is an expression (registry/op/expr.h)
-// over bound names and attributes.
-//   :dtype   after the name: a concrete dtype, or a type variable, which starts with a capital
-//   letter. None means the variable T.
-//   [*]      any rank, elementwise: such inputs broadcast against each other, and such outputs have
-//   the broadcast shape
-//   ..n      first in the list: any number of leading dimensions; n is their product, an output's
-//   ..n repeats them
+// Inputs stand before the arrow. [] lists extents outermost first. A name among the extents of an
+// input binds that dimension; every other extent is an expression (registry/op/expr.h) over bound
+// names and attributes.
+//   :dtype   after the name: a concrete dtype, or a type variable, which is a capital letter. The
+//            default is the variable T.
+//   [*]      any rank, elementwise: such inputs are broadcast against each other, and such outputs
+//            have the broadcast shape.
+//   ..n      first in the list: any number of leading dimensions. n is their product; ..n of an
+//            output repeats them.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -28,8 +28,8 @@ using Dims = std::map<std::string, int64_t>;  // dimension or attribute name -> 
 struct TensorSpec {
     std::string name, dtype = "T";
     bool any_rank = false;             // [*]
-    std::string group;                 // n of a leading ..n, or ""
-    std::vector<std::string> extents;  // without * and without the group
+    std::string group;                 // the n of a leading ..n, or ""
+    std::vector<std::string> extents;  // without the group; empty for [*]
 };
 
 // Returns true for T, U, ...: a capital letter that stands for any dtype of the op.
@@ -38,27 +38,27 @@ bool is_type_variable(const std::string &dtype);
 class Signature {
 public:
     Signature() = default;
-    // Throws AttrError with the position of what doesn't parse.
+    // Throws AttrError with the position of a syntax error.
     Signature(const std::string &op_name, const std::string &text);
 
     std::string op, text;
     std::vector<TensorSpec> inputs, outputs;
-    // dimensions the inputs bind, in order of first binding; groups included
+    // The dimensions that the inputs bind, groups included, in the order of binding.
     std::vector<std::string> names;
 
-    // Shapes of the outputs. `known` holds attributes, and dimensions known beforehand. Throws
-    // ShapeError such as
+    // Returns the shapes of the outputs. `constants` holds attributes and given dimensions. Throws
+    // ShapeError, for example
     //   [matmul] b.k is 4, expected 3 from a[2,3]      [conv2d] x has rank 3, expected 4 (n,c,h,w)
-    // and AttrError when an expression needs a name that nobody gave.
-    std::vector<Shape> infer(const std::vector<Shape> &in, const Dims &known = {}) const;
-    // The same, and afterwards `dims` holds every bound dimension as well.
+    // and AttrError if an expression has a name without a value.
+    std::vector<Shape> infer(const std::vector<Shape> &in, const Dims &constants = {}) const;
+    // As infer(), and adds every bound dimension to `dims`.
     std::vector<Shape> infer_into(const std::vector<Shape> &in, Dims &dims) const;
 
-    // Is this op, called <forward>_d<input>, the gradient of an op with that signature?
-    // "expand_dims" isn't one of "expand".
+    // Returns true if this op is the gradient of an op with the signature `forward`: its name is
+    // <forward>_d<input>. "expand_dims" is not a gradient of "expand".
     bool differentiates(const Signature &forward) const;
 
-    // The shape of a tensor without * once all names are known; a group is one dimension.
+    // Returns the shape of a tensor from the values of all names; a group is one dimension.
     Shape shape(const TensorSpec &spec, const Dims &dims) const;
 };
 
@@ -80,16 +80,16 @@ Shape extents_of(const std::string &op, const TensorSpec &t, const Dims &dims);
                                 const std::string &extent, int64_t got, int64_t expected,
                                 const std::string &reason);
 
-// "softmax" of "softmax_dx": what an op differentiates if it is a gradient op; "" where its name
-// can't be one's.
+// Returns the op that a gradient op differentiates: "softmax" for "softmax_dx". Returns "" if the
+// name has no such form.
 std::string forward_name(const std::string &op);
 
-// "n=3 c=7". Throws AttrError on anything else, and on a name given twice.
+// Parses "n=3 c=7". Throws AttrError on a syntax error, and if a name occurs twice.
 Dims parse_dims(const std::string &text);
 
-// "m>=8 n>=tile_j*lanes": is every word, an expression without blanks, other than 0? If not, `why`
-// names the first that isn't: "n>=tile_j*lanes: n is 37, tile_j*lanes is 48". Throws AttrError on
-// unknown names and bad text.
+// Returns true if every word of "m>=8 n>=tile_j*lanes", an expression without blanks, is not 0.
+// Else `why` names the first that is: "n>=tile_j*lanes: n is 37, tile_j*lanes is 48". Throws
+// AttrError on unknown names and syntax errors.
 bool holds(const std::string &conditions, const Dims &dims, std::string *why = nullptr);
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// The arena behind registry/base/parallel.h, for the code in this folder that starts loops itself.
+// The arena of registry/base/parallel.h, for run-time code that starts loops itself.
 #pragma once
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
@@ -13,12 +13,12 @@ namespace halyard {
 
 struct Arena {
     explicit Arena(int n) : threads(n), arena(n) {}
-    // body(i) for i in [begin, end), on the arena's threads; returns when all are done.
+    // Calls body(i) for each i in [begin, end) on the arena's threads. Returns when all are done.
     template<class F> void loop(int64_t begin, int64_t end, const F &body) const {
 #ifdef __SANITIZE_THREAD__
-        // oneTBB isn't built for ThreadSanitizer, which would take its hand-over for races: plain
-        // threads show ours. Who runs which index is settled before: taking the next one from a
-        // counter would order bodies that nothing else orders.
+        // ThreadSanitizer would report oneTBB's own synchronisation as races, since oneTBB isn't
+        // built for it, so loops run on plain threads. Each thread's indices are fixed beforehand:
+        // a shared counter would synchronise iterations and hide races between them.
         std::exception_ptr first;
         std::atomic<bool> failed{false};
         auto work = [&](int64_t from) {
@@ -38,10 +38,10 @@ struct Arena {
             t.join();
         if (first) std::rethrow_exception(first);
 #else
-        // An outermost loop is shared out as the one before it was, unless a thread is late: a
-        // kernel finds what the last one wrote in its own core's cache. LeNet-5's step on 2 threads
-        // of a Zen 5 takes 0.60x as long as with TBB's default.
-        thread_local tbb::affinity_partitioner as_before;
+        // Outermost loops are distributed over threads as the previous one was, unless a thread is
+        // late, so that a kernel finds the previous kernel's results in its own core's cache
+        // (docs/performance.md, "Run time").
+        thread_local tbb::affinity_partitioner same_distribution;
         thread_local int depth = 0;
         struct Inside {
             Inside() { depth++; }
@@ -49,7 +49,7 @@ struct Arena {
         };
         if (user.load(std::memory_order_relaxed) == 0)
             user.store(getpid(), std::memory_order_relaxed);
-        arena.execute([&] {  // perhaps on another thread, when all places of the arena are taken
+        arena.execute([&] {  // on another thread if all slots of the arena are taken
             if (depth > 0) return tbb::parallel_for(begin, end, body);
             const Inside caller;
             tbb::parallel_for(
@@ -58,17 +58,17 @@ struct Arena {
                     const Inside worker;
                     body(i);
                 },
-                as_before);
+                same_distribution);
         });
 #endif
     }
     int threads;
     mutable tbb::task_arena arena;
-    // the process that was the first to run a loop on several threads; 0: none has
+    // The process that first ran a loop on several threads; 0: none has.
     static inline std::atomic<pid_t> user{0};
 };
 
-// The arena of the number of threads that holds now. Throws AttrError on a bad HALYARD_THREADS.
+// Returns the arena of the current number of threads. Throws AttrError on a bad HALYARD_THREADS.
 const Arena &current_arena();
 
 }  // namespace halyard

@@ -1,7 +1,8 @@
 // Conversion of one element between dtypes.
-//   to bool: v != 0 (NaN is true). Float to integer: truncated towards zero, then modulo the width;
-//   NaN and what int64 can't hold become the least int64 first. To a 16-bit float: one rounding to
-//   nearest even, also from double and integers up to 2^53.
+//   To bool: v != 0 (NaN is true).
+//   Float to integer: truncation towards zero, then modulo the width. NaN and values out of int64's
+//   range become the smallest int64 first.
+//   To a 16-bit float: one rounding to nearest even, also from double and from integers up to 2^53.
 #pragma once
 #include <bit>
 #include <limits>
@@ -11,8 +12,7 @@
 
 namespace halyard {
 
-// The float next to `v` that, rounded again to a shorter float, gives what rounding `v` itself
-// would ("round to odd").
+// Rounds to odd: the result, rounded again to a shorter float, is `v` rounded to that float once.
 inline float round_to_odd(double v) {
     const float f = float(v);
     const uint32_t bits = std::bit_cast<uint32_t>(f);

@@ -19,11 +19,11 @@ constexpr Names table[dtype_count] = {
 }  // namespace
 
 size_t bytes_of(DType t) {
-    return table[int(t)].bytes;
+    return table[static_cast<int>(t)].bytes;
 }
 
 const char *name_of(DType t) {
-    return table[int(t)].name;
+    return table[static_cast<int>(t)].name;
 }
 
 DType dtype_of(const std::string &name) {

@@ -16,13 +16,13 @@ DType dtype_of(const std::string &name);  // accepts "f32" and "float32"; throws
 bool is_float(DType t);                   // f64 f32 f16 bf16
 bool is_integer(DType t);                 // i64 i32 i8 u8
 
-// NumPy's type promotion; f16 with bf16 gives f32, an integer with a float gives that float,
-// i8 with u8 gives i32 (there is no i16).
+// Returns the promotion of two dtypes, as in NumPy, except that f16 with bf16 gives f32, an integer
+// with a float gives that float, and i8 with u8 gives i32 (there is no i16).
 DType promote(DType a, DType b);
 
-// The 16-bit floats as storage: conversions round to nearest even, keep Inf and subnormals, and
-// make NaN quiet. Layout: one uint16_t, IEEE 754 binary16 and the upper half of binary32, as Halide
-// stores them.
+// The 16-bit floats as storage. Conversions round to nearest even, keep Inf and subnormals, and
+// make NaN quiet. float16 is IEEE 754 binary16 and bfloat16 the upper half of binary32, as in
+// Halide.
 struct float16 {
     uint16_t bits = 0;
     float16() = default;
@@ -46,10 +46,9 @@ private:
         const uint32_t sign = all >> 16 & 0x8000;
         uint32_t x = all & 0x7fffffff;
         if (x > 0x7f800000) return uint16_t(sign | 0x7e00 | (x >> 13 & 0x3ff));
-        // 65520 is halfway past the largest, 65504
+        // 65520 and above round to infinity: the largest float16 is 65504.
         if (x >= 0x477ff000) return uint16_t(sign | 0x7c00);
-        // subnormal: the unit in the last place of 0.5f is that of subnormals, 2^-24, so the sum
-        // rounds right
+        // A subnormal: the ulp of 0.5f is the subnormals' unit, 2^-24, so the addition rounds.
         if (x < 0x38800000) {
             return uint16_t(
                 sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(x) + 0.5f) - 0x3f000000u));

@@ -1,6 +1,6 @@
-// Free lists of blocks in size classes, four for every power of two. A thread keeps a few small
-// blocks of each class at hand; behind it stands one list per class for all threads, and behind
-// that the system.
+// The pool has free lists of blocks in size classes, four for every power of two. A thread caches a
+// few small blocks of each class. Other free blocks are in one list per class for all threads, and
+// further memory comes from the system.
 #include "registry/tensor/memory.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace halyard::memory {
 namespace {
 
 #ifdef HALYARD_ASAN
-// every block is the system's and as long as asked for, so that overruns are seen
+// Every block comes from the system at its exact size, so that overruns are detected.
 constexpr bool pooling = false;
 #else
 constexpr bool pooling = true;
@@ -43,11 +43,11 @@ constexpr bool pooling = true;
 constexpr int classes = 164;             // up to 2^48 bytes
 constexpr int thread_classes = 36;       // up to 64 KiB
 constexpr int64_t pool_limit = 1 << 30;  // bytes kept for reuse
-// a thread reports its live bytes when they have changed by this much
+// A thread reports its live bytes when they have changed by this much.
 constexpr int64_t peak_grain = 64 << 10;
 
-// Stands in front of each block, in an aligned unit of its own; the link is here so that a stray
-// write can't break a list.
+// The header in front of each block, 64 bytes before it. The link is here and not in the block, so
+// that a stray write into a free block can't break a list.
 struct Header {
     Header *next;
     size_t size;
@@ -77,15 +77,15 @@ constexpr size_t size_of(int c) {
     return (size_t(c % 4) + 5) << (power - 2);
 }
 
-// How many blocks of each class a thread keeps.
+// The number of blocks of each class that a thread caches.
 constexpr auto thread_limits = [] {
     std::array<int, thread_classes> most{};
     for (int c = 0; c < thread_classes; c++)
-        most[size_t(c)] = int(std::clamp<size_t>(peak_grain / size_of(c), 4, 64));
+        most[c] = int(std::clamp<size_t>(peak_grain / size_of(c), 4, 64));
     return most;
 }();
 
-// One writer, many readers: no locked instruction.
+// Adds to a counter with one writer, without a locked instruction.
 void bump(std::atomic<int64_t> &a, int64_t by) {
     a.store(a.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
@@ -96,9 +96,9 @@ struct ThreadCache {
         int count = 0;
     };
     List lists[thread_classes];
-    // live_bytes: since the last report
+    // Changes since the last report.
     std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0};
-    // of live_bytes since the last report
+    // The maximum of live_bytes since the last report.
     int64_t highest = 0;
 };
 
@@ -106,14 +106,14 @@ struct Central {
     struct List {
         std::mutex mutex;
         Header *head = nullptr;
-        // when a block last came or went, and went: ticks of the clock
+        // The times, in ticks of the clock, when a block was last put or taken, and last taken.
         uint64_t used = 0, taken = 0;
     };
     List lists[classes];
     std::atomic<uint64_t> clock{0};
     std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0}, peak{0},
         system_calls{0};
-    // of all blocks there are, and what set_limit() allows
+    // The bytes of all blocks, and the limit of set_limit().
     std::atomic<int64_t> system_bytes{0}, limit{0};
     std::mutex caches_mutex;
     std::vector<ThreadCache *> caches;
@@ -143,7 +143,7 @@ Central &new_central() {
     return c;
 }
 Central &central() {
-    // never destroyed: tensors in statics outlive any order of destruction
+    // It is never destroyed: static tensors may be destroyed after it.
     static Central &c = new_central();
     return c;
 }
@@ -153,7 +153,7 @@ void to_system(Header *h) {
     std::free(h);
 }
 
-// Blocks that were kept.
+// Returns a list of pooled blocks to the system.
 void drop(Header *list) {
     while (list) {
         central().kept_bytes.fetch_sub(int64_t(list->size), std::memory_order_relaxed);
@@ -161,8 +161,8 @@ void drop(Header *list) {
     }
 }
 
-// Blocks of one class, large ones first, that nobody has used since `then` go to the system. False
-// where there are none.
+// Returns to the system the blocks of one class, the largest first, that was not used since `then`.
+// Returns false if there are none.
 bool evict(uint64_t then) {
     Central &all = central();
     for (int c = classes; c-- > 0;) {
@@ -178,10 +178,11 @@ bool evict(uint64_t then) {
     return false;
 }
 
-// Room for a block that comes back. In a full pool what lies there since before the block was taken
-// makes way: sizes of an earlier phase would otherwise send each large block of this one to the
-// system, and its pages come back one by one. What was used since stays, or a program that goes
-// round in more than the pool holds would find none of it again.
+// Makes room for a block that is released. In a full pool it evicts classes that were not used
+// since the block was taken: otherwise blocks of an earlier phase of the program would force each
+// large block of this phase back to the system, to be faulted in page by page again. Classes used
+// since then stay, because a program that cycles through more than the pool holds would otherwise
+// never reuse a block.
 bool has_room(int64_t size, Central::List &of) {
     Central &all = central();
     while (all.kept_bytes.fetch_add(size, std::memory_order_relaxed) + size > pool_limit) {
@@ -196,7 +197,7 @@ bool has_room(int64_t size, Central::List &of) {
     return true;
 }
 
-// Gives `list` to the common lists, or to the system when those are full.
+// Moves `list` to the common lists, or to the system when the pool is full.
 void give(Header *list) {
     Central &all = central();
     while (list) {
@@ -222,10 +223,9 @@ void empty_cache(ThreadCache &c) {
     c.kept_bytes.store(0, std::memory_order_relaxed);
 }
 
-// The fast model of thread-locals also inside a shared library: these few bytes always find a
-// place.
+// The fast model of thread-locals, also in a shared library: there is always room for a few bytes.
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache *thread_cache = nullptr;
-// its cache is gone; what later destructors free goes to the common lists
+// The cache is destroyed; blocks that later destructors release go to the common lists.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool thread_ended = false;
 
 struct CacheOwner {
@@ -280,8 +280,8 @@ std::string megabytes(uint64_t bytes) {
     throw MemoryError("memory", text);
 }
 
-// Room under the limit, and what the system has. What the pool keeps goes first, then the call
-// fails.
+// Returns a block from the system. When the limit or the system refuses it, the pool is trimmed;
+// when that doesn't help, MemoryError is thrown.
 void *system_block(size_t size) {
     Central &all = central();
     for (const bool again : {false, true}) {
@@ -302,16 +302,16 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
     if (!p) refuse(bytes, size);
     central().system_calls.fetch_add(1, std::memory_order_relaxed);
 #ifdef HALYARD_ASAN
-    // What is left of the header's unit is nobody's: a read before the block is seen like one past
-    // it.
+    // The unused bytes of the header are poisoned, so that a read before the block is detected like
+    // one after it.
     __asan_poison_memory_region(static_cast<char *>(p) + sizeof(Header),
                                 alignment - sizeof(Header));
 #endif
     return new (p) Header{nullptr, size, class_index};
 }
 
-// The thread has no block of this class: takes several from the common list at once, or one from
-// the system.
+// Called when the thread has no block of this class. Takes several from the common list at once, or
+// one from the system.
 [[gnu::noinline]] Header *take_slow(size_t bytes, int c, ThreadCache *mine) {
     if (!pooling) return from_system(bytes, bytes, 0);
     const size_t size = size_of(c);
@@ -325,8 +325,7 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
         first = from.head;
         if (first) from.head = first->next;
         if (first && mine && c < thread_classes) {
-            for (const int most = thread_limits[size_t(c)] / 2; extra < most && from.head;
-                 extra++) {
+            for (const int most = thread_limits[c] / 2; extra < most && from.head; extra++) {
                 Header *h = from.head;
                 from.head = h->next;
                 h->next = mine->lists[c].head;
@@ -356,7 +355,8 @@ inline Header *take(size_t bytes, ThreadCache *mine) {
     return take_slow(bytes, c, mine);
 }
 
-// The thread keeps too many blocks of one class: the older half goes to the common list.
+// Called when the thread caches too many blocks of one class. Moves the older half to the common
+// list.
 [[gnu::noinline]] void shrink(ThreadCache &mine, ThreadCache::List &l) {
     Header *last = l.head;
     const int keep = l.count / 2;
@@ -374,7 +374,7 @@ inline void put(Header *h, ThreadCache *mine) {
         h->next = l.head;
         l.head = h;
         bump(mine->kept_bytes, int64_t(h->size));
-        if (++l.count > thread_limits[size_t(h->class_index)]) shrink(*mine, l);
+        if (++l.count > thread_limits[h->class_index]) shrink(*mine, l);
         return;
     }
     h->next = nullptr;

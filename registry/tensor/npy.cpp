@@ -348,7 +348,7 @@ std::map<std::string, Tensor> load_npz(const std::string &path, std::optional<DT
         std::string name = entry.name;
         if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
         const Tensor t = read_member(archive.get(), i, path + ":" + name, entry.size, as);
-        if (!all.emplace(name, t).second) throw IoError(path, "member '" + name + "' stands twice");
+        if (!all.emplace(name, t).second) throw IoError(path, "member '" + name + "' occurs twice");
     }
     return all;
 }

@@ -1,4 +1,4 @@
-// Vectors whose memory comes from the pool, so that it counts against the limit and a lack of it is
+// Vectors whose memory comes from the pool: it counts against the limit, and a failed allocation is
 // a MemoryError.
 #pragma once
 #include <limits>

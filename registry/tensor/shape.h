@@ -1,7 +1,7 @@
-// Shape: extents (or strides) of a tensor, outermost first, at most eight of them, without an
-// allocation.
+// Shape: up to eight extents or strides of a tensor, outermost first, stored without an allocation.
 #pragma once
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -23,8 +23,9 @@ public:
     int rank() const { return rank_; }
     size_t size() const { return size_t(rank_); }
     bool empty() const { return rank_ == 0; }
-    int64_t &operator[](int i) { return d_[i]; }
-    int64_t operator[](int i) const { return d_[i]; }
+    // Dimensions may be int or size_t, so that callers need no casts.
+    template<std::integral I> int64_t &operator[](I i) { return d_[i]; }
+    template<std::integral I> int64_t operator[](I i) const { return d_[i]; }
     int64_t *begin() { return d_; }
     int64_t *end() { return d_ + rank_; }
     const int64_t *begin() const { return d_; }
@@ -48,7 +49,7 @@ public:
         return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
     }
 
-    // the product; shapes that exist were checked for overflow when they were made
+    // Returns the product of the extents. Tensors' shapes were checked for overflow.
     int64_t elements() const {
         int64_t n = 1;
         for (int64_t v : *this)
@@ -74,7 +75,7 @@ private:
     int rank_ = 0;
 };
 
-// Row-major strides of a dense tensor, in elements.
+// Returns the row-major strides of a dense tensor, in elements.
 inline Shape dense_strides(const Shape &s) {
     Shape t = s;
     int64_t n = 1;
@@ -85,8 +86,8 @@ inline Shape dense_strides(const Shape &s) {
     return t;
 }
 
-// "axis" counted from the front, from either end as given; throws ShapeError naming `op`, the axis
-// and the rank.
+// Returns the axis counted from the front; a negative one counts from the end. Throws ShapeError
+// naming `op`, the axis and the rank.
 inline int normal_axis(const char *op, int64_t axis, int rank) {
     if (axis < -rank || axis >= rank) {
         throw ShapeError(op, "axis is " + std::to_string(axis) +
@@ -97,12 +98,12 @@ inline int normal_axis(const char *op, int64_t axis, int rank) {
     return int(axis < 0 ? axis + rank : axis);
 }
 
-// The number of elements; throws ShapeError naming `op` on a negative extent, and on more than
-// 2^31-1 elements or extents that multiply past it beside a zero: kernels index with 32 bits.
+// Returns the number of elements. Throws ShapeError naming `op` on a negative extent, and on more
+// than 2^31-1 elements, not counting extents of 0: kernels index with 32 bits.
 int64_t checked_elements(const char *op, const Shape &shape);
 
-// NumPy's broadcasting of two shapes; throws ShapeError naming `op`, the dimension and both
-// extents.
+// Returns the broadcast of two shapes, as in NumPy. Throws ShapeError naming `op`, the dimension
+// and both extents.
 Shape broadcast(const char *op, const Shape &a, const Shape &b);
 
 }  // namespace halyard

@@ -9,13 +9,11 @@
 
 #include "registry/tensor/convert.h"
 #include "registry/tensor/memory.h"
-#include "registry/tensor/tensor_copy.h"
-#include "registry/tensor/tensor_methods.h"
 
 namespace halyard {
 namespace {
 
-// A storage and the tensor that it was made for lie in one block, which goes when both have gone.
+// A storage and its first tensor share one block, which is released with the last of the two.
 struct First {
     TensorImpl tensor;
     Storage storage;
@@ -25,8 +23,8 @@ First *owner_of(Storage *s) {
     return reinterpret_cast<First *>(reinterpret_cast<char *>(s) - offsetof(First, storage));
 }
 
-// Strides are those of a dense tensor. They are computed where they stay: a copy of what was just
-// written element by element waits for it.
+// Sets the strides of a dense tensor. They are computed in place, because copying data that was
+// just written element by element stalls.
 TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape, DType dtype) {
     auto *f = new (memory::allocate_uncounted(sizeof(First)))
         First{{{1}, nullptr, static_cast<char *>(data), shape, shape, dtype, true},
@@ -40,13 +38,13 @@ TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape,
     return &f->tensor;
 }
 
-// The last reference needs no locked instruction: nobody else can take one.
+// Releases a reference. The last one needs no locked instruction: nobody else can take one.
 template<class T> bool drop(T *counted) {
     return counted->references.load(std::memory_order_acquire) == 1 ||
            counted->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
-// Bytes from the first element to the end of the last.
+// Returns the bytes from the first element to the end of the last.
 size_t span_bytes(const TensorImpl &t) {
     int64_t last = 0;
     for (int i = 0; i < t.shape.rank(); i++) {
@@ -161,7 +159,7 @@ Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DTyp
         throw ShapeError("tensor", "strides have rank " + std::to_string(strides.rank()) +
                                        ", expected " + std::to_string(shape.rank()));
     }
-    int64_t last = 0;  // the place of the last element
+    int64_t last = 0;  // the offset of the last element
     for (int i = 0; i < strides.rank(); i++) {
         if (strides[i] < 0) {
             throw ShapeError("tensor", "stride " + std::to_string(i) + " of " + strides.text() +
@@ -230,47 +228,6 @@ template<class T> Tensor Tensor::from(const std::vector<T> &values, const Shape 
     return t;
 }
 
-template<class T> std::vector<T> Tensor::to_vector() const {
-    const UnrecordedMethods numbers_only;
-    const Tensor t = dtype() == dtype_for<T>::value ? contiguous() : to(dtype_for<T>::value);
-    return std::vector<T>(t.data<T>(), t.data<T>() + t.elements());
-}
-
-Tensor Tensor::copy() const {
-    Tensor t = empty(shape(), dtype());
-    copy_elements(*t.impl_, *impl_);
-    if (const MethodRecorder record = method_recorder())
-        record(*this, t, {TensorMethod::Kind::copied, "copy"});
-    return t;
-}
-
-Tensor Tensor::to(DType dtype) const {
-    Tensor t = empty(shape(), dtype);
-    copy_elements(*t.impl_, *impl_);
-    if (const MethodRecorder record = method_recorder())
-        record(*this, t, {TensorMethod::Kind::copied, "to"});
-    return t;
-}
-
-void Tensor::assign(const Tensor &from) const {
-    if (!(shape() == from.shape())) {
-        throw ShapeError("assign",
-                         "shape is " + from.shape().text() + ", expected " + shape().text());
-    }
-    for (int i = 0; i < rank(); i++) {
-        if (shape()[i] > 1 && strides()[i] == 0) {
-            throw ShapeError("assign", "dimension " + std::to_string(i) + " of " + shape().text() +
-                                           " has stride 0: its " + std::to_string(shape()[i]) +
-                                           " elements are one");
-        }
-    }
-    const bool same_place = raw() == from.raw() && strides() == from.strides() &&
-                            dtype() == from.dtype();
-    if (same_place) return;
-    const UnrecordedMethods elements_only;
-    copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
-}
-
 bool Tensor::overlaps(const Tensor &o) const {
     const size_t a = span_bytes(*impl_);
     const size_t b = span_bytes(*o.impl_);
@@ -287,8 +244,7 @@ std::string Tensor::text(int limit) const {
 
 #define HALYARD_INSTANTIATE(T)                                                                     \
     template T Tensor::item<T>() const;                                                            \
-    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);                        \
-    template std::vector<T> Tensor::to_vector<T>() const;
+    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);
 HALYARD_INSTANTIATE(double)
 HALYARD_INSTANTIATE(float)
 HALYARD_INSTANTIATE(float16)

@@ -18,17 +18,17 @@ struct Storage {
     std::atomic<int64_t> references{1};
     void *data = nullptr;
     size_t bytes = 0;
-    bool pooled = true;  // false: borrowed, `data` is the caller's
+    bool pooled = true;  // false: `data` belongs to the caller
 };
 
-// What a handle points to. Layout is public to the dispatcher, which reads it on every call.
+// The object that handles point to. It is public because dispatch reads it on every call.
 struct TensorImpl {
     std::atomic<int64_t> references{1};
     Storage *storage = nullptr;
-    char *data = nullptr;  // of element [0,0,...]
-    Shape shape, strides;  // strides in elements; 0 = broadcast; negative strides don't exist
+    char *data = nullptr;  // the address of element [0,0,...]
+    Shape shape, strides;  // strides in elements, never negative; 0: broadcast
     DType dtype = DType::f32;
-    bool dense = true;  // row-major without gaps
+    bool dense = true;  // contiguous: row-major without gaps
 };
 
 class Tensor {
@@ -46,8 +46,8 @@ public:
         if (impl_) release();
     }
 
-    // Uninitialised memory. Throws ShapeError on a negative extent or more than 2^31-1 elements or
-    // bytes that overflow.
+    // Returns a tensor of uninitialised memory. Throws ShapeError on a negative extent and on more
+    // than 2^31-1 elements, MemoryError if the allocation fails.
     static Tensor empty(const Shape &shape, DType dtype = DType::f32);
     static Tensor full(const Shape &shape, double value, DType dtype = DType::f32);
     static Tensor zeros(const Shape &shape, DType dtype = DType::f32) {
@@ -57,13 +57,13 @@ public:
         return full(shape, 1, dtype);
     }
     static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
-    // A copy of `values`, row-major. Throws ShapeError when their number is not the shape's.
+    // Returns a row-major copy of `values`. Throws ShapeError if their number is not the shape's.
     template<class T> static Tensor from(const std::vector<T> &values, const Shape &shape);
     template<class T> static Tensor from(std::initializer_list<T> v) {
         return from(std::vector<T>(v), Shape{int64_t(v.size())});
     }
-    // A view of the caller's memory, aligned to dtype, which must outlive the tensor. Strides in
-    // elements, the last at most 2^31-2 away.
+    // Returns a view of the caller's memory, which must be aligned for dtype and outlive the
+    // tensor. Strides are in elements; the last element is at most 2^31-2 elements from the first.
     static Tensor borrow(void *data, const Shape &shape, const Shape &strides, DType dtype);
 
     bool defined() const { return impl_ != nullptr; }
@@ -77,28 +77,28 @@ public:
     bool dense() const { return impl_->dense; }
 
     void *raw() const { return impl_->data; }
-    // Element [0,0,...]; throws DTypeError when T is not the tensor's dtype.
+    // Returns the address of element [0,0,...]. Throws DTypeError if T is not the tensor's dtype.
     template<class T> T *data() const {
         if (dtype_for<std::remove_const_t<T>>::value != impl_->dtype)
             wrong_dtype(dtype_for<std::remove_const_t<T>>::value);
         return reinterpret_cast<T *>(impl_->data);
     }
-    // The only element, as T; throws ShapeError when there are several.
+    // Returns the only element, converted to T. Throws ShapeError unless there is exactly one.
     template<class T = double> T item() const;
-    // One element, whatever the dtype: for tests and printing.
+    // Reads or writes one element of any dtype: for tests and printing.
     double at(const Shape &index) const;
     void set(const Shape &index, double value) const;
     template<class T> std::vector<T> to_vector() const;  // converted, row-major
 
-    // Views: no element moves. Each throws ShapeError when no stride can say it.
-    // one extent may be -1; of a strided view where strides can say it
+    // Views share this tensor's memory. Each throws ShapeError if no strides describe the view.
+    // reshape: one extent may be -1.
     Tensor reshape(const Shape &shape) const;
     bool can_reshape(const Shape &shape) const;
     Tensor transpose(const std::vector<int> &permutation) const;
     Tensor swap_axes(int a, int b) const;
-    // [from, to) by step >= 1
+    // Elements from, from + step, ... before `to` of one dimension; step >= 1.
     Tensor slice(int axis, int64_t from, int64_t to, int64_t step = 1) const;
-    // broadcast: extents of 1 become stride 0
+    // Broadcasts: extents of 1 and missing leading dimensions are repeated with stride 0.
     Tensor expand(const Shape &shape) const;
     Tensor unsqueeze(int axis) const;
     Tensor squeeze(int axis) const;
@@ -106,21 +106,21 @@ public:
     // `x[{range(1, 3), 0}]`. Throws ShapeError when an integer is out of range.
     Tensor operator[](const Index &index) const;
     Tensor operator[](std::initializer_list<Index> index) const;
-    // unchecked: the above are built on it
+    // Any view, unchecked, with an offset in elements. The tape does not record it.
     Tensor with_view(const Shape &shape, const Shape &strides, int64_t offset) const;
 
-    Tensor copy() const;  // dense, new memory
+    Tensor copy() const;  // dense, in new memory
     Tensor contiguous() const { return dense() ? *this : copy(); }
-    // converted copy (C++ casts, see registry/tensor/convert.h; saturates nothing)
+    // Returns a converted copy, without saturation (registry/tensor/convert.h).
     Tensor to(DType dtype) const;
-    // writes from's elements, converted, into this memory; shapes must agree, none of ours be a
-    // broadcast
+    // Writes the elements of `from`, converted, into this memory. Throws ShapeError if the shapes
+    // differ or this tensor is a broadcast view.
     void assign(const Tensor &from) const;
     bool same_memory(const Tensor &o) const { return impl_ == o.impl_; }
-    // do the spans from first to last byte intersect (interleaved views do)
+    // Returns true if the ranges from the first to the last byte intersect; they may interleave.
     bool overlaps(const Tensor &o) const;
 
-    // also the tensor's identity, for the tape
+    // The address is the tensor's identity for the tape.
     const TensorImpl *impl() const { return impl_; }
     std::string text(int limit = 6) const;  // "[[1, 2], [3, 4]] f32[2,2]"
 

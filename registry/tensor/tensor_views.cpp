@@ -9,13 +9,14 @@ namespace {
 
 using Kind = TensorMethod::Kind;
 
-// `made`, after a tape that records heard how. What it takes to say so is asked for only then.
-template<class How> Tensor told(const Tensor &given, Tensor made, How how) {
+// Returns `made`, after reporting to the recorder, if there is one, how it was made.
+template<class How> Tensor recorded_view(const Tensor &given, Tensor made, How how) {
     if (const MethodRecorder record = method_recorder()) record(given, made, how());
     return made;
 }
 
-// `shape` with its -1 filled in, for `elements` elements; ShapeError when the numbers can't agree.
+// Returns `shape` with the extent of t for its -1. Throws ShapeError if the numbers of elements
+// differ.
 Shape complete(const Shape &shape, const Tensor &t) {
     Shape s = shape;
     int unknown = -1;
@@ -41,7 +42,7 @@ Shape complete(const Shape &shape, const Tensor &t) {
     return s;
 }
 
-// Strides that show t's elements in `shape`, whose number of elements agrees. False when there are
+// Sets the strides that view t's elements in `shape`, which has as many. Returns false if there are
 // none.
 bool strides_for(const Tensor &t, const Shape &shape, Shape &strides) {
     strides = dense_strides(shape);
@@ -53,8 +54,8 @@ bool strides_for(const Tensor &t, const Shape &shape, Shape &strides) {
             step.push_back(t.strides()[i]);
         }
     }
-    // Both shapes fall into groups of dimensions with equal products; a group of t must be walkable
-    // with one stride.
+    // Both shapes are divided into groups of dimensions with equal products. A group of t must be
+    // contiguous.
     for (int i = 0, j = 0; i < from.rank();) {
         const int i0 = i;
         const int j0 = j;
@@ -96,7 +97,9 @@ Tensor Tensor::reshape(const Shape &wanted) const {
                                         strides().text() + " as " + s.text() +
                                         "; contiguous() first");
     }
-    return told(*this, with_view(s, st, 0), [] { return TensorMethod{Kind::reshaped, "reshape"}; });
+    return recorded_view(*this, with_view(s, st, 0), [] {
+        return TensorMethod{Kind::reshaped, "reshape"};
+    });
 }
 
 Tensor Tensor::transpose(const std::vector<int> &permutation) const {
@@ -108,16 +111,16 @@ Tensor Tensor::transpose(const std::vector<int> &permutation) const {
     Shape st = strides();
     unsigned seen = 0;
     for (int i = 0; i < rank(); i++) {
-        const int axis = normal_axis("transpose", permutation[size_t(i)], rank());
+        const int axis = normal_axis("transpose", permutation[i], rank());
         if (seen >> axis & 1) {
             throw ShapeError("transpose",
-                             "axis " + std::to_string(axis) + " stands twice in the permutation");
+                             "axis " + std::to_string(axis) + " occurs twice in the permutation");
         }
         seen |= 1u << axis;
         s[i] = shape()[axis];
         st[i] = strides()[axis];
     }
-    return told(*this, with_view(s, st, 0), [&] {
+    return recorded_view(*this, with_view(s, st, 0), [&] {
         std::vector<int> order;
         for (int axis : permutation)
             order.push_back(normal_axis("transpose", axis, rank()));
@@ -132,10 +135,10 @@ Tensor Tensor::swap_axes(int a, int b) const {
     Shape st = strides();
     std::swap(s[p], s[q]);
     std::swap(st[p], st[q]);
-    return told(*this, with_view(s, st, 0), [&] {
+    return recorded_view(*this, with_view(s, st, 0), [&] {
         std::vector<int> order(static_cast<size_t>(rank()));
         std::iota(order.begin(), order.end(), 0);
-        std::swap(order[size_t(p)], order[size_t(q)]);
+        std::swap(order[p], order[q]);
         return TensorMethod{Kind::permuted, "swap_axes", order};
     });
 }
@@ -154,7 +157,7 @@ Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
     Shape st = strides();
     s[a] = (to - from) / step + ((to - from) % step != 0);
     st[a] = s[a] > 1 ? st[a] * step : st[a];
-    return told(*this, with_view(s, st, s.elements() ? from * strides()[a] : 0), [&] {
+    return recorded_view(*this, with_view(s, st, s.elements() ? from * strides()[a] : 0), [&] {
         return TensorMethod{
             .kind = Kind::sliced, .name = "slice", .axis = a, .from = from, .to = to, .step = step};
     });
@@ -177,7 +180,7 @@ Tensor Tensor::expand(const Shape &wanted) const {
                                            std::to_string(wanted[i]) + " to make " + wanted.text());
         }
     }
-    return told(*this, with_view(wanted, st, 0), [] {
+    return recorded_view(*this, with_view(wanted, st, 0), [] {
         return TensorMethod{Kind::expanded, "expand"};
     });
 }
@@ -188,7 +191,7 @@ Tensor Tensor::unsqueeze(int axis) const {
     Shape st = strides();
     st.insert(a, a < rank() ? s[a] * st[a] : 1);
     s.insert(a, 1);
-    return told(*this, with_view(s, st, 0), [] {
+    return recorded_view(*this, with_view(s, st, 0), [] {
         return TensorMethod{Kind::reshaped, "unsqueeze"};
     });
 }
@@ -203,7 +206,9 @@ Tensor Tensor::squeeze(int axis) const {
     Shape st = strides();
     s.erase(a);
     st.erase(a);
-    return told(*this, with_view(s, st, 0), [] { return TensorMethod{Kind::reshaped, "squeeze"}; });
+    return recorded_view(*this, with_view(s, st, 0), [] {
+        return TensorMethod{Kind::reshaped, "squeeze"};
+    });
 }
 
 }  // namespace halyard

@@ -1,6 +1,6 @@
-// N vectors of N elements are transposed by log2 N rounds of zipping. Where a vector is a cache
-// line, each line is read once and written once. Compiled for every instruction set from the same
-// text, by vector extensions of GCC and Clang.
+// Tiles of N vectors of N elements are transposed by log2 N rounds of interleaving. When a vector
+// is a cache line, each line is read once and written once. The same code is compiled for every
+// instruction set, with the vector extensions of GCC and Clang.
 #include "registry/tensor/transpose.h"
 
 #include <algorithm>
@@ -13,9 +13,8 @@
 namespace halyard {
 namespace {
 
-// Tiles go by blocks, along which pages stay in the TLB: 4096 x 4096 of f32 took 4.9 ms like
-// this, 7.3 ms row of tiles by row of tiles, and 1024 x 4096 0.92 and 1.17 ms (Zen 5, AVX-512, 1
-// thread).
+// Tiles go block by block, so that the pages of a block stay in the TLB (docs/performance.md, "Run
+// time").
 constexpr int64_t block_rows = 256, block_columns = 64;
 
 template<class E> struct Matrix {
@@ -32,7 +31,7 @@ template<class E, int N> struct VectorOf {
     typedef E Type __attribute__((vector_size(N * sizeof(E))));
 };
 
-// lo = a[0] b[0] a[1] b[1] ..., hi = the same of the upper halves
+// Interleaves: lo = a[0] b[0] a[1] b[1] ..., hi likewise from the upper halves.
 template<int N, class V, size_t... K>
 [[gnu::always_inline]] inline void zip(V &lo, V &hi, const V &a, const V &b,
                                        std::index_sequence<K...>) {
@@ -40,9 +39,9 @@ template<int N, class V, size_t... K>
     hi = __builtin_shufflevector(a, b, (N / 2 + (K % 2 ? N + K / 2 : K / 2))...);
 }
 
-// Reads N elements from each of `loads` places, writes N elements to each of `stores`. Of fewer
-// than N rows or columns, what is read or written beyond them is in the way of nobody: the caller
-// sees to it.
+// Transposes one tile: reads N elements from each of `loads` columns and writes N elements to each
+// of `stores` rows. With fewer than N, elements beyond the tile are read or written; the caller
+// makes sure that they are in the matrix and are overwritten later.
 template<int N, class E>
 [[gnu::always_inline]] inline void tile(const Matrix<E> &m, int loads = N, int stores = N) {
     using V = typename VectorOf<E, N>::Type;
@@ -77,7 +76,7 @@ template<class E> void one_by_one(const Matrix<E> &m) {
     }
 }
 
-// At least N rows and columns. The last tiles of both overlap the ones before.
+// For at least N rows and columns. The last tiles overlap the ones before them.
 template<int N, class E> [[gnu::always_inline]] inline void by_tiles(const Matrix<E> &m) {
     for (int64_t i0 = 0; i0 < m.rows; i0 += block_rows) {
         for (int64_t j0 = 0; j0 < m.columns; j0 += block_columns) {
@@ -89,8 +88,8 @@ template<int N, class E> [[gnu::always_inline]] inline void by_tiles(const Matri
     }
 }
 
-// Up to N columns, one row after the other in `to`: each row is written with what the next one
-// overwrites behind it, but for the last N rows.
+// For up to N columns with contiguous rows in `to`. Each row is written with excess elements, which
+// the next row overwrites; the last rows are copied element by element.
 template<int N, class E> [[gnu::always_inline]] inline void few_columns(const Matrix<E> &m) {
     int64_t i = 0;
     for (; i + 2 * N <= m.rows; i += N)
@@ -98,8 +97,8 @@ template<int N, class E> [[gnu::always_inline]] inline void few_columns(const Ma
     one_by_one(m.part(i, 0, m.rows - i, m.columns));
 }
 
-// Up to N rows, one column after the other in `from`: each is read with some of the next, but for
-// the last N columns.
+// For up to N rows with contiguous columns in `from`. Each column is read with elements of the next
+// one; the last columns are copied element by element.
 template<int N, class E> [[gnu::always_inline]] inline void few_rows(const Matrix<E> &m) {
     int64_t j = 0;
     for (; j + 2 * N <= m.columns; j += N)
@@ -107,7 +106,7 @@ template<int N, class E> [[gnu::always_inline]] inline void few_rows(const Matri
     one_by_one(m.part(0, j, m.rows, m.columns - j));
 }
 
-// Vectors of up to `Bytes`.
+// Transposes with vectors of up to `Bytes` bytes.
 template<int Bytes, class E> [[gnu::always_inline]] inline void transpose(const Matrix<E> &m) {
     constexpr int N = std::min(16, Bytes / int(sizeof(E)));
     if (m.rows >= N && m.columns >= N) return by_tiles<N>(m);
@@ -177,7 +176,7 @@ template<class E> void reverse_any(void *to, const void *from, int64_t n) {
     reverse<16>(static_cast<E *>(to), static_cast<const E *>(from), n);
 }
 
-// what(E()) for the unsigned E of this size
+// Calls what(E()) with the unsigned type E of this size.
 template<class F> void visit_size(size_t bytes, F what) {
     if (bytes == 1)
         what(uint8_t());

@@ -1,5 +1,5 @@
-// What is said of subjects that no kernel is behind: answers, regrets, a busy machine, the JSON
-// file, rounds.
+// Tests comparisons with synthetic cases instead of kernels: answers, regrets, load, the JSON file,
+// rounds.
 #include "bench/harness/comparison.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ BenchmarkCase bench_case(const std::string &label, double seconds, bool dispatch
     return s;
 }
 
-TEST(Comparison, TheDispatchedKernelIsRegrettedOnlyBeyondDoubt) {
+TEST(Comparison, RegretsNeedConfidence) {
     std::deque<BenchmarkCase> cases = {bench_case("wide/avx2", 1, true),
                                        bench_case("short/avx2", 1.002),
                                        bench_case("other/avx2", 0.8), bench_case("best/avx2", 0.5)};
@@ -43,19 +43,19 @@ TEST(Comparison, TheDispatchedKernelIsRegrettedOnlyBeyondDoubt) {
     EXPECT_TRUE(regret_lines(cases).empty());
 }
 
-TEST(Comparison, IsRefusedWhereNoCoreIsIdle) {
+TEST(Comparison, HasNoAnswerWithoutAnIdleCore) {
     std::deque<BenchmarkCase> cases = {bench_case("wide/avx2", 1, true),
                                        bench_case("best/avx2", 0.5)};
     compare_with_dispatched(cases);
     ASSERT_EQ(cases[1].relative->answer, Comparison::faster);
-    refuse_answers(cases, no_idle_core);
+    withdraw_answers(cases, no_idle_core);
     EXPECT_EQ(cases[1].relative->answer, Comparison::cannot_tell);
     EXPECT_EQ(text_of(*cases[1].relative), "cannot tell: no idle core");
     EXPECT_EQ(noise_text(*cases[0].relative), "noise 0.4 %");
     EXPECT_TRUE(regret_lines(cases).empty());
 }
 
-TEST(Comparison, LabelsOfAPair) {
+TEST(Comparison, SelectsPairsByLabel) {
     EXPECT_EQ(planted_slowdown("op", "wide/avx2"),
               (std::pair<std::string, double>{"wide/avx2", 0}));
     EXPECT_EQ(planted_slowdown("op", "wide/avx2+5%").first, "wide/avx2");
@@ -72,18 +72,19 @@ TEST(Comparison, LabelsOfAPair) {
     EXPECT_THROW(ab_cases("op", cases, {"wide/avx2", "bad/avx2"}), DispatchError);
 }
 
-TEST(Load, CoresAreCountedForAsManyThreads) {
+TEST(Load, CountsIdleCoresForThreads) {
     const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
     EXPECT_EQ(contention(load, 1), "");
-    EXPECT_EQ(contention(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
-                                  "threads; tasks wait for a core 36 % of the time");
+    EXPECT_EQ(contention(load, 2),
+              "other processes keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
+              "threads; tasks wait for a core 36 % of the time");
     const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
-    EXPECT_EQ(contention(quiet, 4), "");  // more threads than cores is what was asked for
+    EXPECT_EQ(contention(quiet, 4), "");  // more threads than cores were asked for
 }
 
-TEST(Load, OthersLeaveACoreOrNot) {
+TEST(Load, DetectsWhetherACoreIsIdle) {
     Load load{{{0, 0.99, 0}, {1, 0.6, 0}}, 0.1, 0, 0, 0};
-    load.others = 0.6;  // the rest is ours
+    load.others = 0.6;  // the other 0.4 are this process's
     EXPECT_TRUE(leaves_a_core(load));
     load.others = 1.3;
     EXPECT_FALSE(leaves_a_core(load));
@@ -93,13 +94,13 @@ TEST(Load, OthersLeaveACoreOrNot) {
     EXPECT_NEAR(between(before, after).others, 1.4, 1e-9);
 }
 
-TEST(Load, RoundsAreDisturbedBySwitchesAndByTheft) {
+TEST(Load, RoundsAreNoisyBySwitchesAndSteal) {
     EXPECT_FALSE(is_noisy({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
     EXPECT_TRUE(is_noisy({{{0, 1, 0}}, 0.1, 0, 0, 4}));
     EXPECT_TRUE(is_noisy({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
 }
 
-TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
+TEST(Timing, EveryRoundTimesEachCaseAndTheControl) {
     int calls = 0;
     std::deque<BenchmarkCase> cases = {bench_case("ours", 1, true), bench_case("timed", 1),
                                        bench_case("bad", 1)};

@@ -1,5 +1,5 @@
-// Roofs: what is measured is what kernels meet, and what is kept on disk is this machine's or
-// nothing.
+// Tests that measured roofs match what kernels reach, and that a saved file is used only on its own
+// machine.
 #include "bench/roofs/roofs.h"
 
 #include <gtest/gtest.h>
@@ -29,10 +29,10 @@ double seconds(const std::function<void()> &run) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
 }
 
-// The copy op beside the streams that are the roof, on the same tensors: the roof's least time over
-// the op's, less what a call costs that moves next to nothing (a twentieth of the time of 256 KiB,
-// which is no bandwidth). Only one processor's time counts, so that a neighbour does little harm;
-// where it does, a later try is better.
+// Returns the least time of the roof's streams over that of the copy op, on the same tensors. The
+// op's time is without that of a call that moves almost nothing, a twentieth of the time of 256
+// KiB, which is overhead. Processor time of one core is measured, so that other processes do little
+// harm; if they do, a later try is better.
 double copy_share(int64_t bytes) {
     const Tensor x = Tensor::zeros({bytes / 4});
     const Tensor y = Tensor::zeros({bytes / 4});
@@ -57,10 +57,10 @@ double copy_share(int64_t bytes) {
     return roof / (copy - call);
 }
 
-// How far the copy op may be from the stream. Both are plain loops, but compiled by two compilers:
-// on one shared machine the op's order of loads and stores was worth a tenth of the bandwidth of
-// memory, on others nothing. What the bounds catch is a roof measured with narrow vectors, or one
-// that counts its bytes wrongly: both are off by a factor of two.
+// The range for the copy op's share of the stream. Both are plain loops, but of two compilers: on
+// one shared machine the op's order of loads and stores was worth a tenth of the bandwidth of
+// memory, on others nothing. The range excludes a roof that is measured with narrow vectors or that
+// counts its bytes wrongly, which are both off by a factor of two.
 constexpr double lowest_share = 0.75;
 constexpr double highest_share = 1.30;
 
@@ -76,7 +76,7 @@ TEST(Roofs, CopyIsAtTheRoof) {
     for (int64_t bytes : {cache_bytes, memory_bytes}) {
         double share = copy_share(bytes);
         for (int tries = 1; tries < 20 && !is_at_the_roof(share); tries++) {
-            // A neighbour's burst may end.
+            // A burst of other processes may end.
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
             share = copy_share(bytes);
         }
@@ -120,9 +120,9 @@ TEST(Roofs, TheLevelHoldsAllBytesAndThreadsRoundUp) {
 
 TEST(Roofs, TheHigherTimeBinds) {
     const roofs::Roofs r = some();
-    // cached
+    // A demand whose data is in no cache.
     constexpr int64_t nowhere = INT64_MAX;
-    // 2 MB copied, 3 MB read
+    // 2 MB are copied, 3 MB are read.
     const roofs::Bound moves = r.bound({1e6, 5e6, 2e6, nowhere, DType::f32}, 1, Isa::avx2);
     EXPECT_EQ(moves.by, "memory");
     EXPECT_FLOAT_EQ(float(moves.seconds), float(4e6 / 3e10 + 3e6 / 4e10));
@@ -181,7 +181,7 @@ TEST(Roofs, TheFileIsThisMachinesAndWhole) {
     EXPECT_FALSE(load(read, file));
 }
 
-// A folder that stands for / with the files of /sys and /proc that a machine has.
+// A folder that replaces /, with the files of /sys and /proc of a machine.
 class FakeHost {
 public:
     FakeHost() { fs::create_directories(root); }
@@ -231,8 +231,8 @@ TEST(HostMemory, ReadsDataCachesAndLimits) {
     }
 }
 
-// The working set leaves the caches, never takes more than 1 GiB or an eighth of the memory, and
-// otherwise is refused with both sizes.
+// The working set exceeds the caches and takes at most 1 GiB and an eighth of the memory; otherwise
+// it is rejected with both sizes.
 TEST(HostMemory, TheWorkingSetIsCapped) {
     constexpr int64_t mebi = 1 << 20;
     constexpr int64_t gibi = 1 << 30;
@@ -261,8 +261,8 @@ TEST(HostMemory, TheWorkingSetIsCapped) {
         "a working set of 1024 MiB, the most it may take, would not leave caches of 1024 MiB");
 }
 
-// Machines with an enormous last cache and with none: every roof but those that cannot be measured
-// is there.
+// On machines with an enormous last-level cache and with none, every roof that can be measured is
+// measured.
 TEST(Roofs, AnyMachineIsMeasured) {
     const auto silent = [](const std::string &) {};
     for (const char *l3 : {"none", "480M", "1G"}) {
@@ -286,8 +286,7 @@ TEST(Roofs, WiderVectorsComputeMore) {
         << "no instruction converts it";
     if (host_isa() < Isa::avx2) GTEST_SKIP() << "no AVX2";
     EXPECT_EQ(roofs::multiply_add(Isa::avx2, DType::f64, 10), 10 * 12 * 4 * 2);
-    // Twice as wide and one instruction instead of two: about twice as fast, if both are what they
-    // say.
+    // Twice the width and one instruction instead of two are about twice as fast.
     double wide = 1e30, narrow = 1e30;
     for (int k = 0; k < 10; k++) {
         wide = std::min(wide, seconds([] { roofs::multiply_add(Isa::avx2, DType::f32, 20000); }));

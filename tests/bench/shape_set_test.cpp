@@ -1,4 +1,4 @@
-// The sets of shapes that come with the kit: every line is a problem of its op.
+// Tests the kit's sets of shapes: every line is a problem of its op.
 #include "bench/harness/shape_set.h"
 
 #include <gtest/gtest.h>
@@ -61,14 +61,14 @@ TEST(Suite, EveryProblemOfTheCpuSuiteIsOneOfItsOp) {
     }
 }
 
-// A filter as large as conv2d's weight is a mistake in a hand-written line that a plan alone
+// A filter as large as conv2d's weight is a mistake in a handwritten line that a plan alone
 // wouldn't find.
 TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
     auto forward = [](const std::string &set) {
         double products = 0;
         for (const ShapeLine &line : shape_set(set)) {
             if (line.op != "conv2d" && line.op != "matmul") continue;
-            // gradients of a dense layer
+            // Gradients of a dense layer.
             if (line.note.find(", its ") != std::string::npos) continue;
             const ProblemInstance t(library().at(line.op), line.problem);
             double times = 1;
@@ -82,13 +82,13 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
         }
         return products;
     };
-    // as counted of the layers that torchvision builds
+    // Counted in the layers that torchvision builds.
     EXPECT_EQ(forward("resnet50") / 8, 4089184256);
     EXPECT_EQ(forward("mobilenet-v2"), 300774272);
 }
 
-// A mean of squares below 0 is no problem that occurs, and cancels: an element in millions then
-// leaves the op's contract.
+// A mean of squares below 0 doesn't occur in practice. It cancels, and then one element in millions
+// violates the op's contract.
 TEST(ProblemInstance, FillsInputsFromTheLeastThatTheirOpNames) {
     const ProblemInstance t(library().at("adam_weight_decay_"), "d0=1 d1=3 d2=1000");
     const std::vector<float> m = t.in[1].to_vector<float>();

@@ -1,5 +1,5 @@
-// The answer of a comparison, on times that no clock took: whatever the noise, two that are alike
-// are hardly ever told apart.
+// Tests the answers of comparisons with synthetic times: for any noise, two equal kernels are
+// rarely distinguished.
 #include "bench/harness/statistics.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace halyard::bench {
 namespace {
 
 using Random = std::mt19937;
-// The time that the k-th measurement since the start takes longer than it should, as a factor.
+// The factor by which the k-th measurement since the start takes longer.
 using Noise = std::function<double(int k, Random &random)>;
 
 double uniform(Random &r) {
@@ -23,24 +23,24 @@ double uniform(Random &r) {
 double calm(int, Random &r) {
     return 1 + 0.01 * std::normal_distribution<double>()(r);
 }
-// no mean, no variance
+// A distribution without mean and variance.
 double heavy_tails(int k, Random &r) {
     return calm(k, r) + 0.02 / std::max(1e-6, uniform(r));
 }
 double drift(int k, Random &r) {
     return calm(k, r) * (1 + 0.01 * k);
 }
-// a neighbour that comes and goes
+// Another process that comes and goes.
 double bursts(int k, Random &r) {
     return calm(k, r) * (k / 20 % 3 == 0 ? 2.5 : 1);
 }
-// on a shared core or not
+// On a shared core or not.
 double two_speeds(int, Random &r) {
     return uniform(r) < 0.5 ? 1 : 1.8;
 }
 
-// As measure() does it: in each round A, B and the control in random order. A takes `ratio` times
-// as long as B.
+// Simulates measure(): in each round A, B and the control run in random order. A takes `ratio`
+// times as long as B.
 Comparison simulated(double ratio, const Noise &noise, int rounds, unsigned seed) {
     Random random(seed);
     std::vector<double> times[3];
@@ -61,7 +61,7 @@ int count(double ratio, const Noise &noise, int rounds, Comparison::Answer answe
     return n;
 }
 
-TEST(Statistics, KernelsThatAreAlikeAreToldApartInOneOfAHundredAtMost) {
+TEST(Statistics, EqualKernelsDifferInAtMostOneOfAHundred) {
     const std::pair<const char *, Noise> noises[] = {{"calm", calm},
                                                      {"heavy tails", heavy_tails},
                                                      {"drift", drift},
@@ -88,7 +88,7 @@ TEST(Statistics, NoiseHidesWhatIsSmallerThanIt) {
     EXPECT_GE(count(2, two_speeds, 51, Comparison::slower), 380);
 }
 
-TEST(Statistics, TheIntervalHoldsTheTruthAndTheRatioIsNearIt) {
+TEST(Statistics, TheIntervalContainsTheTrueRatio) {
     int held = 0;
     for (unsigned seed = 0; seed < 400; seed++) {
         const Comparison c = simulated(1.3, heavy_tails, 25, seed);
@@ -100,8 +100,8 @@ TEST(Statistics, TheIntervalHoldsTheTruthAndTheRatioIsNearIt) {
     EXPECT_GE(held, 392);
 }
 
-// 8 values of one sign: 2/256 = 0.0078 is below 1 %, 7 aren't enough.
-TEST(Statistics, FewerThanEightRoundsTellNothing) {
+// With 8 values of one sign the probability is 2/256 = 0.0078, below 1 %; 7 aren't enough.
+TEST(Statistics, FewerThanEightRoundsGiveNoAnswer) {
     for (int rounds : {1, 3, 7}) {
         const Comparison c = simulated(3, calm, rounds, 1);
         EXPECT_EQ(c.answer, Comparison::cannot_tell);
@@ -112,7 +112,7 @@ TEST(Statistics, FewerThanEightRoundsTellNothing) {
 
 // Hollander & Wolfe, Nonparametric Statistical Methods, table 3.1: depression scores, 95 % (96.1 %
 // exactly): -0.786 to -0.010.
-TEST(Statistics, HodgesLehmannAsInTheTextbook) {
+TEST(Statistics, MatchesHodgesLehmannOfTheTextbook) {
     const std::vector<double> change = {-0.952, 0.147,  -1.022, -0.430, -0.620,
                                         -0.590, -0.490, 0.080,  -0.010};
     const Interval i = centre_of(change, 0.95);
@@ -121,7 +121,7 @@ TEST(Statistics, HodgesLehmannAsInTheTextbook) {
     EXPECT_NEAR(i.high, -0.010, 1e-9);
 }
 
-TEST(Statistics, TheApproximationMeetsTheExactRanks) {
+TEST(Statistics, TheApproximationMatchesTheExactRanks) {
     std::vector<double> values;
     for (int i = 0; i < 61; i++)
         values.push_back(i * i);

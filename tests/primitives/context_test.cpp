@@ -10,6 +10,7 @@
 
 #include "nn/dense.h"
 #include "nn/wrap.h"
+#include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/matmul.h"
 #include "primitives/ops/reduce.h"

@@ -369,7 +369,7 @@ TEST(Tensors, ErrorsNameWhatDisagrees) {
     expect_error<ShapeError>(
         "[reshape] no strides show [3,2] with strides [1,3] as [6]; contiguous() first",
         [&] { (void)t.swap_axes(0, 1).reshape({6}); });
-    expect_error<ShapeError>("[transpose] axis 1 stands twice in the permutation", [&] {
+    expect_error<ShapeError>("[transpose] axis 1 occurs twice in the permutation", [&] {
         (void)t.transpose({1, 1});
     });
     expect_error<ShapeError>("[transpose] permutation has 1 axes, expected 2",

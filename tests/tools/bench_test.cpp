@@ -170,8 +170,9 @@ TEST_F(Bench, WarnsOfANeighbour) {
     neighbour.join();
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_NE(r.out.find("s in vain"), std::string::npos) << r.out;
-    EXPECT_NE(r.out.find("warning: others keep core " + number), std::string::npos) << r.out;
-    EXPECT_NE(r.out.find("rounds that others disturbed: "), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("warning: other processes keep core " + number), std::string::npos)
+        << r.out;
+    EXPECT_NE(r.out.find("noisy rounds: "), std::string::npos) << r.out;
 }
 
 // A framework is a process that answers lines: here a shell script for which every op is a copy.

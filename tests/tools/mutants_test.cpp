@@ -9,6 +9,7 @@
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_faults.h"
 #include "dsl/mutate.h"
 #include "registry/base/error.h"
 #include "tools/check/children.h"
@@ -38,15 +39,15 @@ Mutant tried(const std::string &op, const std::string &fault) {
 
 TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
     std::vector<ChildResult> results(5);
-    const auto job = [](size_t i, const Say &say) {
-        say("job " + std::to_string(i));
+    const auto job = [](size_t i, const Send &send) {
+        send("job " + std::to_string(i));
         if (i == 1) raise(SIGSEGV);
         if (i == 2) throw Error("test", "no");
         for (volatile int turns = 0; i == 3;)
             turns = turns + 1;
-        say("end");
+        send("end");
     };
-    in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
+    run_in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
     EXPECT_EQ(results[0].text, "job 0\nend\n");
     EXPECT_EQ(results[1].text, "job 1\n");
     EXPECT_EQ(results[3].text, "job 3\n");
@@ -57,7 +58,7 @@ TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
 }
 
 TEST(Mutants, AreCaught) {
-    std::set<std::string> summary;
+    std::set<std::string> kinds;
     std::vector<Mutant> all = try_mutants(options({"relu"}, 8));
     for (auto &m :
          try_mutants(options({"softmax"}, 0,
@@ -69,9 +70,9 @@ TEST(Mutants, AreCaught) {
         all.push_back(m);
     for (auto &m : all) {
         EXPECT_EQ(m.status, Mutant::caught) << m.text() << ": " << m.output;
-        summary.insert(m.kind());
+        kinds.insert(m.kind());
     }
-    EXPECT_GE(summary.size(), 10u);
+    EXPECT_GE(kinds.size(), 10u);
 }
 
 // The numbers of a race are right nearly always: a maximum that several threads search in one
@@ -188,11 +189,11 @@ TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
     };
     const std::vector<std::string> once = listed();
     EXPECT_EQ(once, listed());
-    std::set<std::string> summary;
+    std::set<std::string> kinds;
     for (auto &k : fault_kinds())
-        summary.insert(k.name);
+        kinds.insert(k.name);
     for (auto &f : once)
-        EXPECT_TRUE(summary.count(kind_of(f))) << f;
+        EXPECT_TRUE(kinds.count(kind_of(f))) << f;
     EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
 }
 

@@ -242,7 +242,7 @@ TEST(Decision, TakesOnlyWhatHoldsHere) {
     Question q{"softmax", "f32", "baseline", "n=32 c=64", 2, {{"wide", good.algorithm}}};
     const Decision d = decide(records, q);
     EXPECT_EQ(d.best, &records[5]);
-    EXPECT_EQ(d.asked.size(), 2u);
+    EXPECT_EQ(d.usable.size(), 2u);
     ASSERT_EQ(d.refused.size(), 4u);
     EXPECT_EQ(d.refused[0].second,
               "stale: of algorithm 1111111111111111, it is 0123456789abcdef now");

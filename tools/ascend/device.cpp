@@ -21,7 +21,7 @@ FixedCall::Layout layout_of(const Plan::Buffer &b) {
     return l;
 }
 
-// The program that is asked for: "" is the scheduled one.
+// Returns the program's variant; "" is the scheduled one.
 std::string variant_of(const Plan &p) {
     if (p.simulated) return p.kernel->variant;
     const Force::Choice *force = Force::current();
@@ -48,7 +48,7 @@ std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes,
     return key;
 }
 
-// Elements from the first to the last that a buffer holds.
+// Returns how many elements a buffer spans, from the first to the last.
 int64_t span_of(const Plan::Buffer &b) {
     return elements_spanned(layout_of(b));
 }
@@ -57,16 +57,16 @@ bool is_f64(const Plan::Buffer &b) {
     return b.type.code == halide_type_float && b.type.bits == 64;
 }
 
-// Elements of the host's as the device has them, and back. Tables of f64 are f32 there.
+// Copy elements between the host's and the device's form. Tables of f64 are f32 on the device.
 void to_device(const Plan::Buffer &b, const void *host, std::vector<uint8_t> &memory) {
     const int64_t elements = span_of(b);
     if (!is_f64(b)) {
         std::memcpy(memory.data(), host, size_t(elements * b.bytes_per_element));
         return;
     }
-    float *to = (float *)memory.data();
+    float *to = reinterpret_cast<float *>(memory.data());
     for (int64_t i = 0; i < elements; i++)
-        to[i] = float(((const double *)host)[i]);
+        to[i] = float(static_cast<const double *>(host)[i]);
 }
 void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *host) {
     const int64_t elements = span_of(b);
@@ -74,12 +74,12 @@ void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *ho
         std::memcpy(host, memory.data(), size_t(elements * b.bytes_per_element));
         return;
     }
-    const float *from = (const float *)memory.data();
+    const float *from = reinterpret_cast<const float *>(memory.data());
     for (int64_t i = 0; i < elements; i++)
-        ((double *)host)[i] = from[i];
+        static_cast<double *>(host)[i] = from[i];
 }
 
-// A call that computes nothing: it is never run, and no program is made for it.
+// Returns true for a call that computes nothing. It never runs, and no program is made for it.
 bool is_empty(const Plan &p) {
     const auto nothing = [](const Plan::Output &o) { return o.shape.elements() == 0; };
     return std::all_of(p.outputs.begin(), p.outputs.end(), nothing);
@@ -166,13 +166,13 @@ public:
             i.dtypes = dtypes;
             i.variant = variant;
             i.call = call;
-            // The kit's, and those of libraries that a tool has opened.
+            // The kit's ops, and those of libraries that a tool has opened.
             const OpTable &ops = ops_.make(name) ? ops_ : op_table();
             try {
                 if (!ops.make(name))
                     throw DispatchError(name, "no Ascend program: its source isn't in the kit");
                 m.compiled = std::make_unique<Compiled>(compile(ops, name, i));
-                if (!fault_.empty()) spoil(*m.compiled, name);
+                if (!fault_.empty()) plant_fault(*m.compiled, name);
             } catch (const Error &e) {
                 m.refused = e.what();
             }
@@ -188,13 +188,14 @@ public:
         const size_t scalars = p.scalars.size();
         std::vector<double> numbers;
         for (size_t k = 0; k < scalars; k++) {
-            numbers.push_back(p.scalars[k].attr >= 0 ? *(const double *)args[inputs + k]
-                                                     : p.scalars[k].i);
+            numbers.push_back(p.scalars[k].attr >= 0
+                                  ? *static_cast<const double *>(args[inputs + k])
+                                  : p.scalars[k].i);
         }
         dv::Scalars values;
         for (auto &value : l.scalars)
             values.push_back(value(numbers));
-        // Its memory: tensors of whole blocks.
+        // The device's memory: tensors of whole blocks.
         std::vector<std::vector<uint8_t>> memory;
         std::vector<dv::Binding> gm;
         const auto &tensors = l.programs[0].tensors;
@@ -232,8 +233,8 @@ private:
         return k ? " of program " + std::to_string(k + 1) : "";
     }
 
-    // What compile() finds in what it made is looked for again.
-    void spoil(Compiled &c, const std::string &op) const {
+    // Plants the fault again, in a program that compile() had found faultless.
+    void plant_fault(Compiled &c, const std::string &op) const {
         for (size_t k = 0; k < c.lowered.programs.size(); k++) {
             const std::string of = of_program(k);
             if (!fault_.ends_with(of)) continue;

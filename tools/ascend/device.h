@@ -1,5 +1,5 @@
-// The simulated Ascend device, as tools see it: the programs of a planned call, and what their
-// simulation says.
+// The simulated Ascend device for tools: the programs of a planned call and the results of their
+// simulation.
 #pragma once
 #include "ascend/simulator/simulate.h"
 #include "dsl/ascend/compile.h"
@@ -7,14 +7,15 @@
 
 namespace halyard::ascend {
 
+// Returns the layouts, integer scalars and dimensions that a program is compiled for.
 FixedCall call_of(const Plan &p);
 
-// Of a call that is planned; its kernel needn't be chosen, then it is of the variant that is
-// forced. Made once and kept. Throws DispatchError where the op has none.
+// Returns the programs of a planned call. If the plan has no kernel, they are of the variant that
+// is forced. They are compiled once and kept. Throws DispatchError if the op has none.
 const Compiled &programs_of(const Plan &p, const std::string &dtypes);
 
-// One result per program. `args` as kernels get them. Without timing it is quicker; issues are told
-// either way.
+// Simulates each program and returns its result. `args` are as kernels get them. Without timing it
+// is faster; issues are reported in both cases.
 std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args,
                                     const dv::SimOptions &options);
 

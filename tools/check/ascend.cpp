@@ -138,10 +138,11 @@ void check_empty(const Op &op, const std::string &sample, const std::string &dty
     try {
         const Force force(host_isa(), "", "ascend");
         dispatch(c->registered, c->in, c->attrs);
-        r.fail(where, "computed, the CPU says " + refused);
+        r.fail(where, "computed, the CPU's error is " + refused);
     } catch (const Error &e) {
-        r.expect(where,
-                 e.what() == refused ? "" : std::string(e.what()) + ", the CPU says " + refused);
+        r.expect(where, e.what() == refused
+                            ? ""
+                            : std::string(e.what()) + ", the CPU's error is " + refused);
     }
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// Which of an input's leading dimensions become 1.
+// The leading dimensions of an input that become 1.
 enum class Way { all, last, first, dropped, swapped };
 // dropped: there are none; swapped: all, in another order.
 constexpr Way ways[] = {Way::all, Way::last, Way::first, Way::dropped, Way::swapped};

@@ -42,7 +42,7 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
         elements += a.v.size();
     if (elements > max_elements) return "";
     const bool is_double = got.dtype() == DType::f64;
-    // Of the arithmetic: 16-bit floats compute in f32.
+    // The precision of the arithmetic: 16-bit floats compute in f32.
     const double eps = is_double ? 0x1p-52 : 0x1p-23;
     // The reference is in double too, where 1 + eps / 2 is 1.
     const double rounding = is_double ? eps : 0.5 * eps;

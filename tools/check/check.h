@@ -91,6 +91,8 @@ NamedChecks checks_of(const Op &op, const Options &o);
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o);
 
 bool has_device(const std::string &backend);  // true if one can be opened
+// Returns the levels to check: those of the options, or else all levels of this CPU that the op has
+// CPU kernels for, lowest first.
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 
 }  // namespace halyard::check

@@ -72,7 +72,6 @@ private:
 
 // Returns how a process that did not return ended, with its last output: "died (signal 11,
 // Segmentation fault): ..."; "" if it returned.
-// "" where it did.
 std::string death_of(const Child &child, const std::string &op) {
     int status = 0;
     while (waitpid(child.pid(), &status, 0) < 0)
@@ -93,9 +92,9 @@ std::string description(const std::string &op, const std::string &death, const P
                         const Options &o) {
     const size_t end = death.find("): ");
     const std::string how = death.substr(0, end == std::string::npos ? end : end + 1);
-    const std::string said = end == std::string::npos ? "" : death.substr(end + 3);
+    const std::string output = end == std::string::npos ? "" : death.substr(end + 3);
     std::string text = how + " in " + text_of(progress);
-    std::istringstream lines(said);
+    std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);)
         text += "\n      " + line;
     const std::string check = progress.check;
@@ -140,7 +139,7 @@ Report check_in_child(const std::string &op, const NamedChecks &checks, const Op
             } else {
                 const std::string failure = line.at("failure");
                 unfinished.failures.push_back(failure);
-                unfinished.summary.push_back(failure_kind(failure));
+                unfinished.kinds.push_back(failure_kind(failure));
                 unfinished.failed++;
             }
         }

@@ -30,8 +30,8 @@ struct Child {
     ChildResult result = {};
 };
 
-// How much longer than its processor time a child may take, because other processes use the
-// machine.
+// The factor by which a child may exceed its processor time on the clock, because other processes
+// use the machine.
 constexpr double patience = 10;
 
 [[noreturn]] void work(size_t i, int to, double seconds,

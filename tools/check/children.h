@@ -1,4 +1,6 @@
-// Runs jobs in child processes, which may crash and hang without harm.
+// Runs jobs in child processes, which may crash and hang without harm. Lines arrive while a job
+// runs, jobs have a time limit, and what they print is discarded: it is for mutants, which are
+// expected to fail. worker_pool.h is for jobs that are expected to succeed.
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -94,7 +94,7 @@ private:
     // plan's loops.
     struct Running {
         Evaluator *evaluator = nullptr;
-        int64_t left = 0;  // steps that remain; negative: it gave up
+        int64_t steps_left = 0;  // steps that remain; negative: it gave up
     };
     static Running &running() {
         static Running r;
@@ -102,9 +102,9 @@ private:
     }
     static int evaluate(void **arguments) {
         Running &now = running();
-        if (now.left < 0) return 0;
-        const int64_t steps = now.evaluator->run(arguments, now.left);
-        now.left = steps == Evaluator::gave_up ? -1 : now.left - steps;
+        if (now.steps_left < 0) return 0;
+        const int64_t steps = now.evaluator->run(arguments, now.steps_left);
+        now.steps_left = steps == Evaluator::gave_up ? -1 : now.steps_left - steps;
         return 0;
     }
 
@@ -125,8 +125,9 @@ private:
             }
             running() = {evaluator_.get(), max_steps};
             std::vector<Tensor> results = run_exact(p, evaluate, c);
-            return running().left < 0 ? skip("'" + c.sample + "' is too large to be evaluated")
-                                      : results;
+            return running().steps_left < 0
+                       ? skip("'" + c.sample + "' is too large to be evaluated")
+                       : results;
         } catch (const UnsupportedDefinition &e) {
             const std::string why = e.what();
             return skip("an evaluation " + why.substr(why.find("] ") + 2));
@@ -155,8 +156,8 @@ std::string difference(const std::vector<Tensor> &a, const std::vector<Tensor> &
     for (size_t k = 0; k < a.size(); k++) {
         for (size_t i = 0, n = size_t(a[k].elements()), size = bytes_of(a[k].dtype()); i < n;
              i++, total++) {
-            differ += std::memcmp((char *)a[k].raw() + i * size, (char *)b[k].raw() + i * size,
-                                  size) != 0;
+            differ += std::memcmp(static_cast<char *>(a[k].raw()) + i * size,
+                                  static_cast<char *>(b[k].raw()) + i * size, size) != 0;
         }
     }
     return differ
@@ -202,15 +203,15 @@ private:
             i.scheduled = false;
             kernels_[variant] = Kernel(op_table().make(op_.name), i).load();
         }
-        RegisteredOp alone = library().at(op_.name);
-        alone.record.variants = {{"", ""}};  // any shape: nothing is vectorised
-        alone.record.dtypes = {"f64"};
-        alone.kernels = {{op_.name, "cpu", "f64", "", isa_, 1, {}, kernels_[variant]}};
+        RegisteredOp unscheduled = library().at(op_.name);
+        unscheduled.record.variants = {{"", ""}};  // any shape: nothing is vectorised
+        unscheduled.record.dtypes = {"f64"};
+        unscheduled.kernels = {{op_.name, "cpu", "f64", "", isa_, 1, {}, kernels_[variant]}};
         const Force force(isa_, "");
         std::vector<OperandMeta> metas;
         for (const Tensor &t : c.in)
             metas.push_back(meta_of(t));
-        return run_exact(make_plan(alone, metas, c.attrs), kernels_[variant], c);
+        return run_exact(make_plan(unscheduled, metas, c.attrs), kernels_[variant], c);
     }
 
     const Op &op_;
@@ -227,12 +228,11 @@ public:
             cases_.emplace_back(op, sample, "f32", 7);
             std::mt19937 rng(11);
             for (Tensor &t : cases_.back().in) {
-                if (t.dtype() == DType::f32)
+                if (t.dtype() != DType::f32) continue;
                 // Odd, because a product of many even numbers is 0.
-                {
-                    for (int64_t i = 0; i < t.elements(); i++)
-                        ((uint32_t *)t.raw())[i] = uint32_t(rng()) | 1;
-                }
+                auto *numbers = static_cast<uint32_t *>(t.raw());
+                for (int64_t i = 0; i < t.elements(); i++)
+                    numbers[i] = uint32_t(rng()) | 1;
             }
         }
     }

@@ -38,6 +38,7 @@ struct FuzzCase {
     std::map<std::string, std::string> layouts;  // tensor -> its layout
     bool breakpoints = false, lonely = false, first_axis = false;
     int specials = 0, seed = 1;
+    // Returns the line of text, which parse_fuzz_case() reads.
     std::string text() const;
 };
 FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text);  // throws AttrError

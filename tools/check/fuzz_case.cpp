@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "bench/harness/progress.h"
-#include "registry/op/renamed_variants.h"
 #include "registry/dispatch/plan.h"
 #include "registry/op/names.h"
+#include "registry/op/renamed_variants.h"
 #include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
@@ -176,7 +176,7 @@ public:
         : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed),
           guards_(f.seed / 2 % 2 ? Guards::after : Guards::before) {
         std::mt19937 rng(static_cast<uint32_t>(f.seed));
-        std::vector<Tensor> still(c_.in.size());
+        std::vector<Tensor> repeated(c_.in.size());
         std::vector<double> reals;
         for (auto &[name, value] : c_.problem.reals)
             reals.push_back(value);
@@ -189,29 +189,30 @@ public:
             sprinkle(c_.in[k], f.specials, rng);
             const int d = how.starts_with("still") ? std::atoi(how.c_str() + 5) : -1;
             if (d >= 0 && d < c_.in[k].rank() && c_.in[k].size(d) > 1) {
-                still[k] = c_.in[k].slice(d, 0, 1).expand(c_.in[k].shape());
-                c_.in[k] = still[k].copy();
-                longest_still_ = std::max(longest_still_, still[k].size(d));
+                repeated[k] = c_.in[k].slice(d, 0, 1).expand(c_.in[k].shape());
+                c_.in[k] = repeated[k].copy();
+                equal_terms_ = std::max(equal_terms_, repeated[k].size(d));
             }
             c_.problem.tensors[name] = array_of(c_.in[k]);
         }
-        if (!std::all_of(still.begin(), still.end(), [](const Tensor &t) { return t.defined(); }))
-            longest_still_ = 0;
+        if (!std::all_of(repeated.begin(), repeated.end(),
+                         [](const Tensor &t) { return t.defined(); }))
+            equal_terms_ = 0;
         const std::vector<Tensor> before = c_.in;
         c_.fit_forward_outputs(op);
         for (size_t k = 0; k < c_.in.size(); k++)
-            if (still[k].defined() && c_.in[k].same_memory(before[k])) c_.in[k] = still[k];
+            if (repeated[k].defined() && c_.in[k].same_memory(before[k])) c_.in[k] = repeated[k];
         for (size_t k = 0; k < op.sig.outputs.size(); k++)
             place_output(k);
         for (size_t k = 0; k < c_.in.size(); k++) {
-            if (!placed_.count(op.sig.inputs[k].name))
+            if (!shares_memory_.count(op.sig.inputs[k].name))
                 c_.in[k] = with_layout(c_.in[k], layout_of(op.sig.inputs[k].name));
         }
         if (f.first_axis) rows_along_first_axis();
         guards_.move(op, c_.in, out_);
     }
 
-    std::string verdict() {
+    std::string run() {
         std::vector<Tensor> kept;
         for (const Tensor &t : c_.in)
             kept.push_back(t.copy());
@@ -227,7 +228,7 @@ public:
             dispatch_into(c_.registered, c_.in, c_.attrs, out_);
         if (const std::string outside = guards_.finding(); !outside.empty()) return outside;
         for (size_t k = 0; k < kept.size(); k++) {
-            if (!placed_.count(op_.sig.inputs[k].name) &&
+            if (!shares_memory_.count(op_.sig.inputs[k].name) &&
                 std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0)
                 return "it wrote into input " + op_.sig.inputs[k].name;
         }
@@ -236,7 +237,7 @@ public:
         // then keeps only the worst-case bound, n eps.
         for (auto &[name, magnitude] : c_.problem.abs_sum) {
             for (double &m : magnitude.v)
-                m *= std::max(1.0, double(longest_still_) / op_.contract.ulps);
+                m *= std::max(1.0, double(equal_terms_) / op_.contract.ulps);
         }
         for (size_t k = 0; k < out_.size(); k++) {
             const std::string &name = op_.sig.outputs[k].name;
@@ -315,13 +316,13 @@ private:
             if (op_.sig.inputs[i].name == other) from = &c_.in[i];
         for (size_t i = 0; i < k; i++)
             if (op_.sig.outputs[i].name == other) from = &out_[i];
-        if (!from || from->dtype() != t || placed_.count(other))
-            throw ShapeError(op_.name, name + " can't lie " + how);
+        if (!from || from->dtype() != t || shares_memory_.count(other))
+            throw ShapeError(op_.name, name + " can't have the layout " + how);
         const Tensor memory = poisoned(std::max(from->elements(), shape.elements() + over), t);
         const Tensor moved = view(memory, from->shape(), 0);
         moved.assign(*from);
         *from = moved;
-        placed_[other] = name;
+        shares_memory_[other] = name;
         out_.push_back(view(memory, shape, over));
     }
 
@@ -331,15 +332,15 @@ private:
     std::vector<Tensor> out_;
     Guards guards_;
     // The number of equal elements that every input has: as many terms of a sum may be equal.
-    int64_t longest_still_ = 0;
-    std::map<std::string, std::string> placed_;  // the input or output below each output
+    int64_t equal_terms_ = 0;
+    std::map<std::string, std::string> shares_memory_;  // the input or output below each output
 };
 
 }  // namespace
 
 std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
     try {
-        return Call(op, f).verdict();
+        return Call(op, f).run();
     } catch (const DispatchError &e) {
         const std::string what = e.what();
         return !f.variant.empty() && what.find("no kernel takes this call") != std::string::npos

@@ -128,13 +128,13 @@ Pool &pool() {
     return p;
 }
 
-struct Placed {
+struct Placement {
     Tensor *tensor;
     std::string name;
     char *from, *to;  // its bytes
 };
 
-Placed placed(Tensor &t, const std::string &name) {
+Placement placement_of(Tensor &t, const std::string &name) {
     const int64_t size = int64_t(bytes_of(t.dtype()));
     int64_t last = 0;
     for (int d = 0; d < t.rank(); d++)
@@ -143,7 +143,7 @@ Placed placed(Tensor &t, const std::string &name) {
     return {&t, name, from, t.elements() == 0 ? from : from + (last + 1) * size};
 }
 
-bool untouched(const char *from, const char *to) {
+bool is_intact(const char *from, const char *to) {
     return std::all_of(from, to, [](char c) { return (unsigned char)c == canary; });
 }
 
@@ -156,13 +156,13 @@ Guards::~Guards() {
 
 void Guards::move(const Op &op, std::span<Tensor> inputs, std::span<Tensor> outputs) {
     watch_faults();
-    std::vector<Placed> all;
+    std::vector<Placement> all;
     for (size_t k = 0; k < inputs.size(); k++)
-        all.push_back(placed(inputs[k], "input " + op.sig.inputs[k].name));
+        all.push_back(placement_of(inputs[k], "input " + op.sig.inputs[k].name));
     for (size_t k = 0; k < outputs.size(); k++)
-        all.push_back(placed(outputs[k], "output " + op.sig.outputs[k].name));
+        all.push_back(placement_of(outputs[k], "output " + op.sig.outputs[k].name));
     std::stable_sort(all.begin(), all.end(),
-                     [](const Placed &a, const Placed &b) { return a.from < b.from; });
+                     [](const Placement &a, const Placement &b) { return a.from < b.from; });
     for (size_t i = 0, next = 0; i < all.size(); i = next) {  // tensors [i, next) share memory
         char *const from = all[i].from;
         char *to = all[i].to;
@@ -198,8 +198,8 @@ std::string Guards::finding() const {
                    (past ? " past the end of " : " before the beginning of ") + names_[k] +
                    " (byte " + std::to_string(away) + (past ? " after it)" : " before it)");
         }
-        if (!untouched(p.begin, p.first)) return "it writes before the beginning of " + names_[k];
-        if (!untouched(p.first + p.bytes, p.end)) return "it writes past the end of " + names_[k];
+        if (!is_intact(p.begin, p.first)) return "it writes before the beginning of " + names_[k];
+        if (!is_intact(p.first + p.bytes, p.end)) return "it writes past the end of " + names_[k];
     }
     return "";
 }

@@ -4,7 +4,6 @@
 // The dependence comes from the reference: elements that don't change there when the value is set
 // must not change in the kernel either. The file is not about processes or memory: see sandbox.h
 // for races, child_check.h for crashes.
-// number is put in, must stay the same here.
 #include <algorithm>
 #include <cmath>
 #include <random>

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr int64_t device_work = 4000;
 constexpr int64_t host_work = 1 << 20;
 
-// The runners are installed beside the programs that use them.
+// The runners are installed in libexec/halyard.
 fs::path runner(const std::string &sanitizer) {
     return installed("libexec/halyard") /
            ("kernel_runner" + (sanitizer.empty() ? "" : "_" + sanitizer));
@@ -94,10 +94,10 @@ std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &
     std::vector<std::string> words = {"timeout", "300"};
     words.insert(words.end(), tool.begin(), tool.end());
     words.insert(words.end(), {runner.string(), file.string()});
-    const auto [status, said] = run_program(words, Keep::output_and_errors);
+    const auto [status, output] = run_program(words, Keep::output_and_errors);
     std::set<Finding> found;
     Finding open;
-    std::istringstream text(said);
+    std::istringstream text(output);
     std::string last;
     for (std::string line; std::getline(text, line);) {
         if (line.starts_with("call "))

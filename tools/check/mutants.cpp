@@ -11,6 +11,7 @@
 #include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_faults.h"
 #include "dsl/mutate.h"
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
@@ -135,7 +136,7 @@ public:
         : rng_(seed) {
         for (size_t k = 0; k < kernels.size(); k++) {
             for (auto &f : faults[k])
-                left_[kernels[k].op][kind_of(f)].push_back({kernels[k], {f}});
+                unplanted_[kernels[k].op][kind_of(f)].push_back({kernels[k], {f}});
         }
     }
     std::vector<Choice> choose(const std::map<std::string, int> &per_op) {
@@ -143,8 +144,8 @@ public:
         bool any = true;
         for (int round = 0; std::exchange(any, false); round++) {
             for (auto &[op, count] : per_op) {
-                const auto it = left_.find(op);
-                if (round >= count || it == left_.end() || it->second.empty()) continue;
+                const auto it = unplanted_.find(op);
+                if (round >= count || it == unplanted_.end() || it->second.empty()) continue;
                 chosen.push_back(next(it->second));
                 any = true;
             }
@@ -153,33 +154,33 @@ public:
     }
 
 private:
-    static constexpr size_t most_candidates = 8;
+    static constexpr size_t max_candidates = 8;
     using ByKind = std::map<std::string, std::vector<Choice>>;
 
-    Choice next(ByKind &summary) {
+    Choice next(ByKind &kinds) {
         std::vector<std::string> least;
-        for (auto &[kind, places] : summary) {
+        for (auto &[kind, places] : kinds) {
             if (!least.empty() && planted_[kind] > planted_[least[0]]) continue;
             if (!least.empty() && planted_[kind] < planted_[least[0]]) least.clear();
             least.push_back(kind);
         }
         const std::string kind = least[rng_() % least.size()];
         planted_[kind]++;
-        std::vector<Choice> &places = summary[kind];
-        Choice c = taken(places, rng_() % places.size());
-        for (size_t tries = places.size(); tries-- > 0 && c.candidates.size() < most_candidates;) {
+        std::vector<Choice> &places = kinds[kind];
+        Choice c = take(places, rng_() % places.size());
+        for (size_t tries = places.size(); tries-- > 0 && c.candidates.size() < max_candidates;) {
             const size_t at = rng_() % places.size();
             if (same_kernel(places[at].kernel, c.kernel))
-                c.candidates.push_back(taken(places, at).candidates[0]);
+                c.candidates.push_back(take(places, at).candidates[0]);
         }
-        if (places.empty()) summary.erase(kind);
+        if (places.empty()) kinds.erase(kind);
         return c;
     }
     static bool same_kernel(const KernelEntry &a, const KernelEntry &b) {
         return a.backend == b.backend && a.variant == b.variant && a.dtypes == b.dtypes &&
                a.isa == b.isa;
     }
-    static Choice taken(std::vector<Choice> &places, size_t at) {
+    static Choice take(std::vector<Choice> &places, size_t at) {
         std::swap(places[at], places.back());
         const Choice c = places.back();
         places.pop_back();
@@ -187,13 +188,13 @@ private:
     }
 
     std::mt19937 rng_;
-    std::map<std::string, ByKind> left_;
+    std::map<std::string, ByKind> unplanted_;
     std::map<std::string, int> planted_;
 };
 
 // Returns true if the check uses this kernel. Gradients and adjoints are computed in f64, and
 // modular integers replace f32.
-bool sees(const std::string &check, const KernelEntry &k) {
+bool uses_kernel(const std::string &check, const KernelEntry &k) {
     if (check == "device" || check == "legality") return false;  // other kernels
     if (check == "gradients" || check == "adjoints") return k.dtypes == "f64";
     return check != "exact" || k.dtypes.starts_with("f32");
@@ -211,7 +212,7 @@ NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
     static const std::vector<std::string> first = {"views", "fuzz", "reference", "exact"};
     NamedChecks all;
     for (auto &named : all_checks)
-        if (sees(named.first, k)) all.push_back(named);
+        if (uses_kernel(named.first, k)) all.push_back(named);
     const auto rank = [&](const NamedChecks::value_type &c) {
         return std::find(first.begin(), first.end(), c.first) - first.begin();
     };
@@ -223,9 +224,9 @@ NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
 }
 
 // Tries the mutants of a kernel, in a child process.
-class Judge {
+class MutantRunner {
 public:
-    Judge(const Choice &c, bool until_caught, const Send &send)
+    MutantRunner(const Choice &c, bool until_caught, const Send &send)
         : choice_(c), until_caught_(until_caught), send_(send) {}
 
     // Compiles the fault, replaces the right kernel by the faulty one and runs the checks. It sends
@@ -323,7 +324,7 @@ private:
     const Send &send_;
 };
 
-Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
+Mutant mutant_of(const Choice &c, const MutantOptions &o, const ChildResult &r) {
     Mutant m;
     m.op = c.kernel.op;
     m.variant = c.kernel.variant;
@@ -429,7 +430,7 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
     run_in_children(
         survivors.size(), o.at_once, o.seconds,
         [&](size_t i, const Send &send) {
-            Judge(chosen[survivors[i]], true, send).reach(all[survivors[i]].fault);
+            MutantRunner(chosen[survivors[i]], true, send).reach(all[survivors[i]].fault);
         },
         [&](size_t i, const ChildResult &r) { all[survivors[i]].reached = r.died == "signal 6"; });
 }
@@ -492,9 +493,9 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     size_t tried = 0;
     run_in_children(
         chosen.size(), o.at_once, o.seconds,
-        [&](size_t i, const Send &send) { Judge(chosen[i], o.until_caught, send).run(); },
+        [&](size_t i, const Send &send) { MutantRunner(chosen[i], o.until_caught, send).run(); },
         [&](size_t i, const ChildResult &r) {
-            all[i] = verdict(chosen[i], o, r);
+            all[i] = mutant_of(chosen[i], o, r);
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());
         });
     find_reached(chosen, o, all);

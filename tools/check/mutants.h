@@ -14,7 +14,7 @@ struct Mutant {
     enum Status {
         caught,
         survived,
-        equivalent,  // survived, and survivors.txt says why no check can find it
+        equivalent,  // survived, and survivors.txt has the reason why no check can find it
         same_code,   // the compiler generated the same code: no fault
         refused,     // it can't be compiled
     };
@@ -27,12 +27,14 @@ struct Mutant {
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
     // The first failure, the compiler's message, or why a known survivor survives.
     std::string output;
+    // Returns the kind of fault: "wrong-offset".
     std::string kind() const;
     std::string text() const {
         return op + (variant.empty() ? "" : "/" + variant) + " " +
                (place.empty() ? "" : place + " ") + fault;
     }
 };
+// Returns the status as it is printed and saved.
 const char *name_of(Mutant::Status status);
 
 struct MutantOptions {
@@ -45,7 +47,6 @@ struct MutantOptions {
     Isa isa = Isa::baseline;
     // Plant faults in kernels of any dtypes, on any instruction set of this CPU, instead of the
     // first dtypes on `isa`.
-    // this CPU has
     bool everywhere = false;
     bool programs = false;  // only into programs of the simulated Ascend device
     double seconds = 120;   // of processor time, with compilation; a longer run counts as a hang

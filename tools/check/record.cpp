@@ -70,9 +70,9 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     all.recording.library = kernel.library();
     all.recording.symbol = i.symbol(op.name) + "_argv";
     all.recording.on_device = i.backend != "cpu";
-    RegisteredOp alone = library().at(op.name);
-    alone.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel.lanes,
-                      i.tunables.values(), take_down}};
+    RegisteredOp single = library().at(op.name);
+    single.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel.lanes,
+                       i.tunables.values(), take_down}};
     std::vector<std::pair<int64_t, const std::string *>> samples;
     for (auto &s : op.samples)
         samples.emplace_back(cost_of(op, Case(op, s, i.dtypes, 12)), &s);
@@ -86,7 +86,7 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
         for (const Tensor &t : c.in)
             metas.push_back(meta_of(t));
         try {
-            Plan p = make_plan(alone, metas, c.attrs);
+            Plan p = make_plan(single, metas, c.attrs);
             p.on_device = false;  // nothing is on a device here
             std::vector<Tensor> out;
             for (auto &o : p.outputs)

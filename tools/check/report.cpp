@@ -62,13 +62,13 @@ std::string failure_kind(const std::string &error) {
 void Report::fail(const std::string &what) {
     failed++;
     failures.push_back(op + " " + what);
-    summary.push_back(failure_kind(what));
+    kinds.push_back(failure_kind(what));
     check::report_failure(failures.back());
 }
 
 void Report::fail(const std::string &where, const std::string &what) {
     fail(where + ": " + what);
-    summary.back() = failure_kind(what);
+    kinds.back() = failure_kind(what);
 }
 
 void Report::skip(const std::string &why) {
@@ -77,7 +77,7 @@ void Report::skip(const std::string &why) {
 }
 
 bool Report::has_kind(const std::string &error) const {
-    return std::find(summary.begin(), summary.end(), failure_kind(error)) != summary.end();
+    return std::find(kinds.begin(), kinds.end(), failure_kind(error)) != kinds.end();
 }
 
 void Report::add(const Report &part) {
@@ -86,8 +86,8 @@ void Report::add(const Report &part) {
     skipped += part.skipped;
     seconds += part.seconds;
     failures.insert(failures.end(), part.failures.begin(), part.failures.end());
-    for (auto &kind : part.summary)
-        summary.push_back(part.check + ": " + kind);
+    for (auto &kind : part.kinds)
+        kinds.push_back(part.check + ": " + kind);
     for (auto &note : part.notes)
         add_note(notes, note);
     checks.push_back(part);

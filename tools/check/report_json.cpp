@@ -4,7 +4,7 @@ namespace halyard::check {
 
 nlohmann::json json_of(const Report &r) {
     nlohmann::json j = {{"passed", r.passed},   {"failed", r.failed},     {"skipped", r.skipped},
-                        {"seconds", r.seconds}, {"failures", r.failures}, {"kinds", r.summary},
+                        {"seconds", r.seconds}, {"failures", r.failures}, {"kinds", r.kinds},
                         {"notes", r.notes}};
     if (r.check.empty()) {
         j["op"] = r.op;
@@ -26,7 +26,7 @@ Report report_of(const nlohmann::json &j) {
     j.at("skipped").get_to(r.skipped);
     j.at("seconds").get_to(r.seconds);
     j.at("failures").get_to(r.failures);
-    j.at("kinds").get_to(r.summary);
+    j.at("kinds").get_to(r.kinds);
     j.at("notes").get_to(r.notes);
     if (!j.contains("checks")) return r;
     for (auto &part : j["checks"]) {

@@ -68,8 +68,8 @@ public:
 
     std::string run(std::span<const Tensor> outputs, const std::function<void()> &call) {
         for (const Tensor &t : outputs)
-            outputs_.push_back({(char *)t.raw(), t.bytes(), "an output"});
-        soil_stack();
+            outputs_.push_back({static_cast<char *>(t.raw()), t.bytes(), "an output"});
+        poison_stack();
         watch_kernels(this);
         try {
             call();
@@ -89,7 +89,7 @@ private:
         for (auto &[block, n] : blocks_)
             regions.push_back({block, n, "scratch memory"});
         // Above the return address.
-        char *const here = (char *)__builtin_frame_address(0) + 2 * sizeof(void *);
+        char *const here = static_cast<char *>(__builtin_frame_address(0)) + 2 * sizeof(void *);
         regions.push_back({here, size_t(frame_ - here), "a local array"});
         for (auto &r : regions)
             bytes += double(r.bytes);
@@ -122,15 +122,15 @@ private:
     }
     void released(char *block) override {
         const auto it = blocks_.find(block);
-        const auto intact = [](const char *p) {
+        const auto is_intact = [](const char *p) {
             return std::all_of(p, p + scratch_margin,
                                [](char c) { return (unsigned char)c == fence; });
         };
-        if (!intact(block - scratch_margin) || !intact(block + it->second))
+        if (!is_intact(block - scratch_margin) || !is_intact(block + it->second))
             error_ = "it wrote outside its scratch memory";
         blocks_.erase(it);
     }
-    [[gnu::noinline]] void soil_stack() const {
+    [[gnu::noinline]] void poison_stack() const {
         volatile char below[1 << 17];
         for (volatile char &c : below)
             c = char(garbage_);
@@ -171,15 +171,14 @@ std::string run_in_sandbox(const Op &op, const Plan &p, const Case &c, unsigned 
                                          const std::function<void()> &run) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     // Sanitizers watch memory themselves, and the sandbox would read what they forbid.
-    {
-        (void)outputs;
-        (void)garbage;
-    }
+    (void)outputs;
+    (void)garbage;
     run();
     return "";
 #else
     // On the heap, because the stack is restored after every iteration.
-    const auto sandbox = std::make_unique<Sandbox>((char *)__builtin_frame_address(0), garbage);
+    const auto sandbox = std::make_unique<Sandbox>(static_cast<char *>(__builtin_frame_address(0)),
+                                                   garbage);
     return sandbox->run(outputs, run);
 #endif
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 
 namespace halyard::check {
 namespace {

@@ -13,6 +13,7 @@ struct Stage {
     std::string directives;
     std::string mangled;  // the prefix of its loops' and kernels' names in code: "total_9_s1_"
 };
+// Returns the stages of all Funcs of a kernel's pipeline.
 std::vector<Stage> stages_of(const Kernel &k);
 
 // Returns the stage of the loop or kernel called `name` ("_kernel_total__9_s1_n_n_block_id_x"), or

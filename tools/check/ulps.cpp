@@ -35,12 +35,13 @@ struct Format {
     }
     void store(void *to, size_t i, uint32_t b) const {
         if (bits == 32)
-            ((uint32_t *)to)[i] = b;
+            static_cast<uint32_t *>(to)[i] = b;
         else
-            ((uint16_t *)to)[i] = uint16_t(b);
+            static_cast<uint16_t *>(to)[i] = uint16_t(b);
     }
     uint32_t load(const void *from, size_t i) const {
-        return bits == 32 ? ((const uint32_t *)from)[i] : ((const uint16_t *)from)[i];
+        return bits == 32 ? static_cast<const uint32_t *>(from)[i]
+                          : static_cast<const uint16_t *>(from)[i];
     }
     // Returns 2^(23 - e) for an f32 of exponent e: one over its unit in the last place.
     double units(double want) const {

@@ -39,8 +39,10 @@ struct Ulps {
     std::string not_odd, not_even;    // an input at which a kernel isn't
     std::string falls;                // where a kernel decreases and the reference doesn't,
     uint64_t fall_count = 0;          // and how often
+    // Returns true if the errors are within the bound and all other conditions hold.
     bool ok(const std::string &op) const;
     std::string text(const std::string &op) const;  // what is wrong, or the worst input
+    // Merges the result of another part of the inputs.
     void add(const Ulps &other_part);
 };
 

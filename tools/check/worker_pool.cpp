@@ -13,10 +13,10 @@ namespace {
 // Returns the process's last output: of "[worker] it died (signal 11, Segmentation fault): TEXT" ":
 // TEXT".
 std::string last_words(const std::string &error) {
-    const size_t said = error.find("): ");
-    if (said == std::string::npos || said + 3 == error.size()) return "";
+    const size_t output = error.find("): ");
+    if (output == std::string::npos || output + 3 == error.size()) return "";
     const size_t end = error.find_last_not_of('\n');
-    return error.substr(said + 1, end - said);
+    return error.substr(output + 1, end - output);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Worker processes: children that share a list of jobs. A job that crashes ends only its own
-// process.
+// process, and its last output is part of the report. Results arrive in the order of the jobs.
+// children.h is for jobs that are expected to fail.
 #pragma once
 #include <functional>
 #include <string>

@@ -5,12 +5,12 @@
 
 #include "registry/base/program.h"
 #include "registry/base/text.h"
-#include "tools/halyard/refused.h"
+#include "tools/halyard/rejections.h"
 
 namespace halyard::command {
 namespace {
 
-// Does this set of dtypes, "f32,i64" for one, have a number that the chip's vector unit lacks?
+// Returns true if this set of dtypes, such as "f32,i64", has one that the chip's vector unit lacks.
 bool chip_lacks(const std::string &dtypes) {
     const auto has = [&](const char *name) {
         return ("," + dtypes + ",").find(std::string(",") + name + ",") != std::string::npos;
@@ -37,7 +37,7 @@ Backend with_kernels(const OpInfo &op, const std::string &name) {
 }
 
 Backend ascend(const OpInfo &op) {
-    static const std::map<std::string, std::string> refused = read_refusals(
+    static const std::map<std::string, std::string> refused = read_rejections(
         installed("share/halyard/ascend_refused.txt"));
     Backend b;
     b.name = "ascend";

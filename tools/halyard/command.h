@@ -1,5 +1,5 @@
-// The halyard command: one function per subcommand. Each declares its options and, when it was
-// chosen, leaves in `run` what main() is to call once everything is parsed. Its result is the exit
+// The halyard command: one function per subcommand. Each declares its options. If its subcommand is
+// selected, it sets `run` to what main() calls after parsing. The result of `run` is the exit
 // status: 0, or 1 for a failed check.
 #pragma once
 #include <CLI/CLI.hpp>

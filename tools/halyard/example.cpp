@@ -15,7 +15,7 @@ namespace halyard::command {
 using namespace bench;
 namespace {
 
-// Sizes as an argument: "2, 3" in C++, "2,3" on a command line.
+// Returns sizes as an argument: "2, 3" in C++, "2,3" on a command line.
 std::string extents_of(const Shape &s, const char *between) {
     std::string text;
     for (int64_t e : s)
@@ -34,7 +34,7 @@ struct Input {
     Shape shape;
     DType dtype = DType::f32;
     int64_t end = 0;    // > 0: of integers
-    double least = -2;  // of reals
+    double least = -2;  // of floats
     bool narrow() const {
         return dtype == DType::boolean || dtype == DType::i8 || dtype == DType::u8 ||
                bytes_of(dtype) == 2;
@@ -58,7 +58,8 @@ struct Input {
         }
         return made + (dtype == DType::i32 ? ", -1, -1, DType::i32)" : ")");
     }
-    // Each at an offset of its own: the generator of every program starts at the same one.
+    // Each input has an offset of its own, because the generator of every program starts at the
+    // same one.
     std::string shell(size_t offset) const {
         const std::string at = " --attr offset=" + std::to_string(offset);
         const std::string to = " --out-dir " + name + "\n";
@@ -97,7 +98,7 @@ std::string literal(const AttrSpec &a, const std::string &text, bool named) {
     return (named ? "Ints{" : "{") + list + "}";
 }
 
-// The arguments of those attributes, up to the last that isn't at its default.
+// Returns the arguments of these attributes, up to the last one that isn't the default.
 std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, const Texts &given,
                                    bool named) {
     std::vector<std::string> all;
@@ -111,8 +112,8 @@ std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, c
     return all;
 }
 
-// Both faces, as tools/emit.cpp makes them: attributes of the call stand behind the tensors, the
-// others go to the constructor.
+// Returns the calls in both forms, as tools/emit.cpp generates them: call-time attributes follow
+// the tensors, the others are arguments of the constructor.
 std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
                      const std::vector<std::string> &outputs, bool in_place, const Texts &given) {
     std::vector<const AttrSpec *> at_call, constructor;
@@ -130,13 +131,14 @@ std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
     const std::string object = "ops::" + class_name(r) + "(" +
                                join(arguments(constructor, given, true)) + ")(" +
                                with(arguments(at_call, given, false)) + ");\n";
-    if (in_place) return function + object;  // a second step
+    if (in_place) return function + object;  // otherwise a second step of the same update
     const std::string result = outputs.size() == 1 ? "const Tensor " + outputs[0]
                                                    : "const auto [" + join(outputs) + "]";
     return result + " = " + function + "const auto same = " + object;
 }
 
-// Of all samples the first that is neither a single element nor long to look at; else the first.
+// Returns the first sample that has more than one element and is short enough to print; else the
+// first.
 check::Case case_of(const Op &op) {
     for (auto &sample : op.samples) {
         check::Case c(op, sample, op.dtypes[0], 1);
@@ -152,8 +154,8 @@ OpPtr op_of(const OpInfo &op) {
     return op_table().make(op.record->name);
 }
 
-// Of an op that takes any number of tensors, or gives it.
-Example joined_example(const OpRecord &r) {
+// Returns the example of a variadic op.
+Example variadic_example(const OpRecord &r) {
     const bool many = r.signature.find("... ->") != std::string::npos;
     const bool split = r.signature.ends_with("...");
     const Shape shape = r.signature.starts_with("x[n]") ? Shape{3} : Shape{2, 3};
@@ -184,7 +186,7 @@ Example joined_example(const OpRecord &r) {
 Example example_of(const OpInfo &info) {
     const OpRecord &r = *info.record;
     const OpPtr op = op_of(info);
-    if (!op) return joined_example(r);
+    if (!op) return variadic_example(r);
     const check::Case c = case_of(*op);
     const Texts given = check::parse_sample(r, c.sample).attrs;
     Example e;
@@ -220,15 +222,15 @@ Example example_of(const OpInfo &info) {
 
 namespace {
 
-// What wrong calls hear, each message once.
+// Collects the messages of rejected calls, each once.
 class Refusals {
 public:
-    // True where the call is refused.
-    template<class Call> bool told(const Call &call) {
+    // Returns true if the call is rejected.
+    template<class Call> bool is_rejected(const Call &call) {
         try {
             call();
         } catch (const DispatchError &) {
-            return false;  // of this build, not of the op
+            return false;  // depends on this build, not on the op
         } catch (const Error &e) {
             const char *kind = dynamic_cast<const ShapeError *>(&e)   ? "ShapeError"
                                : dynamic_cast<const DTypeError *>(&e) ? "DTypeError"
@@ -241,21 +243,13 @@ public:
         }
         return false;
     }
-    // With wrong values of each attribute, until one is refused.
+    // Calls the op with wrong values of each attribute, until one is rejected.
     template<class Call>
-    void told_of_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
+    void try_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
         for (size_t k = 0; k < r.attrs.size(); k++) {
-            const AttrSpec &a = r.attrs[k];
-            const std::vector<AttrValue> wrong =
-                a.kind == AttrKind::integer  ? std::vector<AttrValue>{-7, 1 << 30}
-                : a.kind == AttrKind::ints   ? std::vector<AttrValue>{Ints{-7}, Ints(9, 1)}
-                : a.kind == AttrKind::real   ? std::vector<AttrValue>{-1.0, 7.0}
-                : a.kind == AttrKind::choice ? std::vector<AttrValue>{"none"}
-                : a.kind == AttrKind::text   ? std::vector<AttrValue>{"?"}
-                                             : std::vector<AttrValue>{};
-            for (const AttrValue &value : wrong) {
-                if (told([&] {
-                        Attrs attrs = right;
+            for (const AttrValue &value : wrong_values(r.attrs[k].kind)) {
+                Attrs attrs = right;
+                if (is_rejected([&] {
                         attrs.set(k, value);
                         call(attrs);
                     }))
@@ -263,10 +257,21 @@ public:
             }
         }
     }
+
+    static std::vector<AttrValue> wrong_values(AttrKind kind) {
+        switch (kind) {
+        case AttrKind::integer: return {-7, 1 << 30};
+        case AttrKind::ints: return {Ints{-7}, Ints(9, 1)};
+        case AttrKind::real: return {-1.0, 7.0};
+        case AttrKind::choice: return {"none"};
+        case AttrKind::text: return {"?"};
+        default: return {};
+        }
+    }
     std::vector<std::string> lines;
 };
 
-std::vector<std::string> joined_refusals(const VariadicOp &op) {
+std::vector<std::string> variadic_refusals(const VariadicOp &op) {
     std::map<std::string, std::string> required;
     for (auto &a : op.record.attrs)
         if (a.kind == AttrKind::text) required[a.name] = "ij,kj";
@@ -275,9 +280,9 @@ std::vector<std::string> joined_refusals(const VariadicOp &op) {
     const Tensor x = Tensor::zeros({2, 3});
     for (const std::vector<Tensor> &in :
          {std::vector<Tensor>{}, {x, Tensor::zeros({4, 5})}, {x, x.to(DType::i32)}})
-        refusals.told([&] { (void)op.run(in, attrs); });
+        refusals.is_rejected([&] { (void)op.run(in, attrs); });
     const bool one = op.record.signature.find("... ->") == std::string::npos;
-    refusals.told_of_attributes(op.record, attrs, [&](const Attrs &wrong) {
+    refusals.try_attributes(op.record, attrs, [&](const Attrs &wrong) {
         (void)op.run(one ? std::vector{x} : std::vector{x, x}, wrong);
     });
     return refusals.lines;
@@ -287,20 +292,20 @@ std::vector<std::string> joined_refusals(const VariadicOp &op) {
 
 std::vector<std::string> refusals_of(const OpInfo &info) {
     const OpPtr op = op_of(info);
-    if (!op) return joined_refusals(*variadic_op(info.record->name));
+    if (!op) return variadic_refusals(*variadic_op(info.record->name));
     const check::Case c = case_of(*op);
     Refusals refusals;
     const auto given = [&] {
         std::vector<Tensor> in;
         for (const Tensor &t : c.in)
-            in.push_back(t.copy());  // some ops write theirs
+            in.push_back(t.copy());  // some ops write to their inputs
         return in;
     };
     for (size_t k = 0; k < c.in.size(); k++) {
         auto instead = [&](const Tensor &t) {
             std::vector<Tensor> in = given();
             in[k] = t;
-            return refusals.told([&] { (void)Primitive(c.registered, c.attrs).run(in); });
+            return refusals.is_rejected([&] { (void)Primitive(c.registered, c.attrs).run(in); });
         };
         const DType own = c.in[k].dtype();
         Shape longer = c.in[k].shape();
@@ -314,7 +319,7 @@ std::vector<std::string> refusals_of(const OpInfo &info) {
         for (DType other : {DType::boolean, DType::i32, DType::f16, DType::f64})
             if (other != own && instead(Tensor::zeros(c.in[k].shape(), other))) break;
     }
-    refusals.told_of_attributes(*info.record, c.attrs, [&](const Attrs &wrong) {
+    refusals.try_attributes(*info.record, c.attrs, [&](const Attrs &wrong) {
         (void)Primitive(c.registered, wrong).run(given());
     });
     return refusals.lines;

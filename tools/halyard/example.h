@@ -1,5 +1,4 @@
-// Example: a call of an op with tensors that fit, as C++ and as command lines that make everything
-// they need.
+// Example: a call of an op with suitable tensors, as C++ and as a complete list of command lines.
 #pragma once
 #include <string>
 
@@ -11,9 +10,10 @@ struct Example {
     std::string cpp;    // statements; `using namespace halyard` and primitives/ops.h are given
     std::string shell;  // lines
 };
+// Returns an example from one of the op's samples.
 Example example_of(const OpInfo &op);
 
-// "ShapeError: [softmax] x has rank 0, ...": what wrong calls are told, one line each.
+// Returns the messages of wrong calls, one line each: "ShapeError: [softmax] x has rank 0, ...".
 std::vector<std::string> refusals_of(const OpInfo &op);
 
 }  // namespace halyard::command

@@ -1,5 +1,5 @@
-// halyard: what a kernel author types. Exit status: 0 = done, 1 = an op, a file or a check refused,
-// 2 = the command line is wrong.
+// halyard: the command for kernel authors. Exit status: 0 = done, 1 = an op, a file or a check
+// failed, 2 = the command line is wrong.
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -12,13 +12,13 @@
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/own_process.h"
-#include "tools/halyard/shown.h"
+#include "tools/halyard/printable.h"
 #include "tools/halyard/standard_output.h"
 
 namespace {
 
-// One line, whatever the error's text was, of what a terminal shows as it is: names come from files
-// and from the command line.
+// Returns an error's text as one line without control characters, because names come from files and
+// from the command line.
 std::string one_line(const std::string &text) {
     std::string s;
     bool gap = false;
@@ -28,14 +28,14 @@ std::string one_line(const std::string &text) {
             gap = true;
         } else if (!gap || c != ' ') {
             if (gap) s += ' ';
-            s += halyard::command::shown(c);
+            s += halyard::command::printable(c);
             gap = false;
         }
     }
     return s;
 }
 
-// What the standard library says of files in our form.
+// Returns an exception's text. Filesystem errors get the kit's form.
 std::string text_of(const std::exception &e) {
     const auto *file = dynamic_cast<const std::filesystem::filesystem_error *>(&e);
     return file ? "[" + file->path1().string() + "] can't be used: " + file->code().message()
@@ -46,24 +46,43 @@ void complain(const std::exception &e) {
     std::fprintf(stderr, "%s\n", one_line(text_of(e)).c_str());
 }
 
-// What CLI11 says of a wrong command line, or its help.
+// Prints CLI11's message about a wrong command line, or its help.
 int explain(const CLI::App &app, const CLI::ParseError &error) {
     std::ostringstream out, err;
     const int status = app.exit(error, out, err) == 0 ? 0 : 2;
     std::fputs(out.str().c_str(), stdout);
-    std::string said;
+    std::string message;
     for (char c : err.str())
-        said += c == '\n' ? std::string(1, c) : halyard::command::shown(c);
-    std::fputs(said.c_str(), stderr);
+        message += c == '\n' ? std::string(1, c) : halyard::command::printable(c);
+    std::fputs(message.c_str(), stderr);
     return status;
 }
 
-// The subcommand, down to the last byte of its output.
+// Runs the subcommand and flushes its output.
 int finished(const halyard::command::Run &run) {
     const int status = run();
     halyard::release_devices();
     halyard::command::flush_standard_output();
     return status;
+}
+
+void add_subcommands(CLI::App &app, halyard::command::Run &run) {
+    using namespace halyard::command;
+    add_ops(app, run);
+    add_run(app, run);
+    add_explain(app, run);
+    add_docs(app, run);
+    add_lower(app, run);
+    add_check(app, run);
+    add_bench(app, run);
+    add_profile(app, run);
+    add_ablate(app, run);
+    add_report(app, run);
+    add_roofs(app, run);
+    add_train(app, run);
+    add_tune(app, run);
+    add_new(app, run);
+    add_cache(app, run);
 }
 
 }  // namespace
@@ -85,21 +104,7 @@ int main(int argc, char **argv) {
                    "A library of ops from outside of the kit, as halyard_library() builds it")
         ->allow_extra_args(false);
     command::Run run;
-    command::add_ops(app, run);
-    command::add_run(app, run);
-    command::add_explain(app, run);
-    command::add_docs(app, run);
-    command::add_lower(app, run);
-    command::add_check(app, run);
-    command::add_bench(app, run);
-    command::add_profile(app, run);
-    command::add_ablate(app, run);
-    command::add_report(app, run);
-    command::add_roofs(app, run);
-    command::add_train(app, run);
-    command::add_tune(app, run);
-    command::add_new(app, run);
-    command::add_cache(app, run);
+    add_subcommands(app, run);
     try {
         try {
             app.parse(argc, argv);
@@ -116,8 +121,7 @@ int main(int argc, char **argv) {
         if (threads >= 0)
             set_threads(threads);
         else
-            halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long
-                                 // enough to need it
+            halyard::threads();  // throws for a bad HALYARD_THREADS, even if no loop needs it
         for (auto &path : libraries)
             command::load_kernels(path);
         check::print_progress_on_death();

@@ -22,7 +22,7 @@ std::map<std::string, OpInfo> op_infos();
 // nearest names.
 OpInfo op_info(const std::string &any_name);
 
-// What an op's kernels exist for, each list in the order of first appearance.
+// The kinds of kernels that an op has, each list in the order of first appearance.
 struct KernelSummary {
     std::vector<std::string> backends, isas, variants, layouts;
 };
@@ -33,6 +33,7 @@ std::string family_of(const OpInfo &op);
 // Returns the titles in the order of the index.
 const std::vector<std::string> &families();
 
+// Return the parts of a record as text: an attribute's kind and default, the op's form.
 const char *name_of_kind(AttrKind k);
 std::string default_of(const AttrSpec &a);
 std::string form_of(const OpRecord &r);

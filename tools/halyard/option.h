@@ -1,4 +1,4 @@
-// What options of several subcommands have in common.
+// Helpers for the options of several subcommands.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
@@ -6,16 +6,16 @@
 
 namespace halyard::command {
 
-// Throws AttrError where an option or argument was given that does nothing in this mode: "[bench]
-// --json does nothing with --suite". `used`: those that do something, as they are declared,
-// "--json" or the name of an argument.
+// Throws AttrError if an option or argument was given that has no effect in this mode: "[bench]
+// --json does nothing with --suite". `used` are those that have one, as they are declared: "--json"
+// or an argument's name.
 void refuse_idle(const CLI::App &sub, const std::string &mode,
                  const std::vector<std::string> &used);
 
-// The other way round: these do nothing in this mode.
+// Throws AttrError if one of `idle` was given, the options without effect in this mode.
 void refuse(const CLI::App &sub, const std::string &mode, const std::vector<std::string> &idle);
 
-// Digits alone, up to `most`: CLI11 takes -1 for the largest number.
+// Accepts digits only, up to `most`. CLI11 would take -1 for the largest number.
 CLI::Validator whole_number(uint64_t most);
 
 }  // namespace halyard::command

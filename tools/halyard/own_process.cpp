@@ -17,8 +17,8 @@
 namespace halyard::command {
 namespace {
 
-// The terminal's signals reach the child too, which answers them: this process waits for what it
-// makes of them.
+// Ignores the terminal's signals in this process. The child receives them too, and this process
+// waits for its reaction.
 class IgnoredInterrupts {
 public:
     IgnoredInterrupts() {
@@ -42,11 +42,12 @@ private:
 }  // namespace
 
 int in_own_process(const std::string &command, const Run &run) {
-    // Where the kernel cache can't be had there is a private one, which goes with this process.
+    // If the kernel cache can't be opened, a private one is used, which is removed with this
+    // process.
     try {
         kernel_cache();
     } catch (const Error &) {
-    }  // who needs it says so
+    }  // the code that needs it reports it
     void *const shared = mmap(nullptr, sizeof(check::Progress), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -62,7 +63,7 @@ int in_own_process(const std::string &command, const Run &run) {
         throw Error(command, std::string("can't start a process: ") + std::strerror(errno));
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent) _exit(1);  // it ended before it could be said
+        if (getppid() != parent) _exit(1);  // the parent ended before prctl() took effect
         ignored.restore();
         check::keep_progress_in(progress);
         int status = 1;

@@ -1,4 +1,4 @@
-// A process of its own for a subcommand that runs the code of others.
+// Runs a subcommand in a child process, because it executes code from outside of the kit.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace halyard::command {
 
-// What `run` gives, from a child process with the same standard streams. Where a signal ends it, a
-// line on standard error says which, and what was being done (bench/harness/progress.h); then it
-// gives 1. Call it before this process has threads.
+// Returns the result of `run` from a child process with the same standard streams. If a signal ends
+// it, prints the signal and what was being done (bench/harness/progress.h) to standard error and
+// returns 1. Call it before this process has threads.
 int in_own_process(const std::string &command, const Run &run);
 
 }  // namespace halyard::command

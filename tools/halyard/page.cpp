@@ -1,4 +1,4 @@
-// halyard report: one page of what other subcommands saved.
+// halyard report: one page of files that other subcommands saved.
 #include <cstdio>
 #include <filesystem>
 
@@ -23,7 +23,7 @@ int report_of(const PageOptions &o) {
         std::printf("%-9s %s\n", run["kind"].get<std::string>().c_str(),
                     run["file"].get<std::string>().c_str());
     }
-    std::error_code no_size;  // of a device
+    std::error_code no_size;  // for a device
     const std::uintmax_t bytes = fs::file_size(o.out, no_size);
     std::printf("wrote %s%s\n", o.out.c_str(),
                 no_size ? "" : (", " + std::to_string((bytes + 1023) / 1024) + " KB").c_str());
@@ -46,7 +46,7 @@ std::vector<report::Json> write_page(const std::vector<std::string> &files, cons
 void add_report(CLI::App &app, Run &selected) {
     auto o = std::make_shared<PageOptions>();
     CLI::App *sub = app.add_subcommand("report", "Make one HTML page of saved runs");
-    sub->footer("Takes what bench, check and explain write with --json, the run files of train, "
+    sub->footer("Takes the --json files of bench, check and explain, the run files of train, "
                 "and the files of roofs and tune, in any order. The page needs "
                 "no network.");
     sub->add_option("files", o->files, "Saved runs")->required();

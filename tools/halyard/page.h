@@ -1,4 +1,4 @@
-// The page of `halyard report`, for subcommands that make one of what they saved.
+// The page of `halyard report`, for subcommands that show what they saved.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace halyard::command {
 
-// Reads the files and writes the page; the runs, as they stand in it. Throws IoError.
+// Reads the files and writes the page. Returns the runs as they are on the page. Throws IoError.
 std::vector<report::Json> write_page(const std::vector<std::string> &files, const std::string &out,
                                      const std::string &title);
 

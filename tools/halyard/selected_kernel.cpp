@@ -26,11 +26,11 @@ void add_kernel_options(CLI::App &sub, KernelOptions &o) {
     sub.add_option("op", o.op, "Name of the op")->required();
     sub.add_option(
         "--shape,-s", o.shape,
-        "A problem in the words of the record: \"n=1024 c=1024\"; default: the op's first");
+        "A problem as the op's record writes it: \"n=1024 c=1024\"; default: the op's first");
     sub.add_option("--dtype", o.dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub.add_option("--isa", o.isa, "Only kernels of this level: baseline, avx2, avx512");
     sub.add_option("--variant", o.variant, "Only kernels of this variant");
-    sub.add_option("--picks", o.tunables, "A value for one of the schedule's free choices: rows=4")
+    sub.add_option("--picks", o.tunables, "A value for a tunable of the schedule: rows=4")
         ->allow_extra_args(false);
 }
 

@@ -1,5 +1,5 @@
-// SelectedKernel: one kernel and one problem for it, as profile and ablate are told on the command
-// line.
+// SelectedKernel: one kernel and one problem for it, as the command lines of profile and ablate
+// select them.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -12,12 +12,13 @@ struct KernelOptions {
     std::string op, shape, dtype, isa, variant;
     std::vector<std::string> tunables;
 };
+// Declares these options.
 void add_kernel_options(CLI::App &sub, KernelOptions &o);
 
 class SelectedKernel {
 public:
-    // Throws what a call with these options would, and DispatchError where nothing is to be
-    // computed.
+    // Throws what a call with these options would throw, and DispatchError if the call has nothing
+    // to compute.
     explicit SelectedKernel(const KernelOptions &o);
 
     const RegisteredOp &op;
@@ -26,11 +27,11 @@ public:
     Instance instance;
     std::vector<Tensor> out;
 
-    // throws DispatchError where its picks break the variant's condition
+    // Throws DispatchError if its tunables violate the variant's condition.
     KernelEntry entry(const Kernel &built, KernelFn fn) const;
-    // a call of `k`, which has to outlive it, into `out`
+    // Returns a call of `k` that writes to `out`. `k` has to outlive it.
     std::function<void()> runner(const KernelEntry &k) const;
-    // "softmax n=1024 c=1024 f32 wide avx512, threads: 1"
+    // Returns "softmax n=1024 c=1024 f32 wide avx512, threads: 1".
     std::string headline() const;
 };
 

@@ -1,10 +1,9 @@
-// Standard output, which may be a full disk or a device that takes nothing.
+// Standard output, which may be a full disk or a closed device.
 #pragma once
 
 namespace halyard::command {
 
-// Writes out what stands in its buffer. Throws IoError where that, or any output before it, went
-// nowhere.
+// Flushes standard output. Throws IoError if this, or any output before it, failed.
 void flush_standard_output();
 
 }  // namespace halyard::command

@@ -5,13 +5,13 @@
 #include <sstream>
 
 #include "HalideRuntime.h"
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "registry/base/error.h"
 
 namespace halyard::command {
 namespace {
 
-constexpr size_t most_events = 400000;  // 40 MB of JSON, which viewers still open
+constexpr size_t max_events = 400000;  // 40 MB of JSON, which viewers still open
 
 struct Event {
     const char *func;
@@ -20,7 +20,7 @@ struct Event {
     std::chrono::steady_clock::time_point at;
 };
 
-// Of the call that is being watched. Kernels are C and have one tracer for all.
+// The events of the traced call. Kernels are C code and have one tracer for all.
 std::vector<Event> events;
 std::atomic<size_t> next_event{0};
 std::atomic<int> next_thread{0}, watched_call{0};
@@ -61,7 +61,7 @@ std::vector<Slice> slices_of(size_t count, std::chrono::steady_clock::time_point
         names += std::string(events[i].func) + "\n";
     std::istringstream clean(without_counters(names));
     std::vector<Slice> slices;
-    // what each thread is producing, outermost first
+    // The stages that each thread is producing, outermost first.
     std::vector<std::vector<size_t>> open(static_cast<size_t>(next_thread));
     for (size_t i = 0; i < count; i++) {
         const Event &e = events[i];
@@ -85,7 +85,7 @@ std::vector<Slice> slices_of(size_t count, std::chrono::steady_clock::time_point
 std::vector<Slice> timeline_of(const std::string &op, const std::function<void()> &call) {
     constexpr int calls = 20;
     const Watching watching;
-    events.assign(most_events, {});
+    events.assign(max_events, {});
     std::vector<Slice> best;
     double quickest = 0;
     for (int k = 0; k < calls; k++) {
@@ -98,7 +98,7 @@ std::vector<Slice> timeline_of(const std::string &op, const std::function<void()
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         if (next_event > events.size()) {
             throw DispatchError(op, std::to_string(next_event) + " events in a call, at most " +
-                                        std::to_string(most_events) + ": take a smaller --shape");
+                                        std::to_string(max_events) + ": take a smaller --shape");
         }
         if (best.empty() || seconds < quickest) {
             best = slices_of(next_event, start);

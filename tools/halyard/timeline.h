@@ -9,9 +9,9 @@
 
 namespace halyard::command {
 
-// One call, the quickest of a few: stages as the op's file calls them. Slices of one thread are
-// nested or apart: Halide produces stages within each other. Throws DispatchError for `op` where
-// the call has no slices or too many to look at.
+// Traces the quickest of a few calls, with stages named as in the op's file. Slices of one thread
+// are nested or disjoint, because Halide produces stages within each other. Throws DispatchError
+// for `op` if the call has no slices or too many.
 std::vector<Slice> timeline_of(const std::string &op, const std::function<void()> &call);
 
 }  // namespace halyard::command

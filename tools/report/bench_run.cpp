@@ -1,4 +1,4 @@
-// Runs in Google Benchmark's format, as `halyard bench --json` writes them.
+// Reads runs in Google Benchmark's format, as `halyard bench --json` writes them.
 #include <algorithm>
 #include <map>
 
@@ -18,20 +18,20 @@ std::vector<std::string> split(const std::string &text, char by) {
     return parts;
 }
 
-// OP/PROBLEM/DTYPE/LABEL/threads:N, where a label may have several parts, and parts of Google
-// Benchmark's own follow.
+// Parses OP/PROBLEM/DTYPE/LABEL/threads:N. A label may have several parts, and Google Benchmark's
+// own parts may follow.
 Json line_of(const std::string &name) {
     const std::vector<std::string> parts = split(name, '/');
     Json line{{"op", ""},      {"problem", ""}, {"dtype", ""},
               {"label", name}, {"threads", 1},  {"peer", false}};
     const auto threads = std::find_if(parts.begin(), parts.end(),
                                       [](auto &p) { return p.starts_with("threads:"); });
-    // a benchmark of another program
+    // A benchmark of another program.
     if (threads == parts.end() || threads - parts.begin() < 4) return line;
     std::string problem = parts[1];
     std::string label;
     std::replace(problem.begin(), problem.end(), ',', ' ');
-    bool isa = false;  // every kernel of ours has one
+    bool isa = false;  // every kernel of the kit has one
     for (auto p = parts.begin() + 3; p != threads; p++) {
         label += (label.empty() ? "" : "/") + *p;
         for (const char *level : {"avx512", "avx2", "baseline"})
@@ -52,7 +52,7 @@ double seconds_of(const Json &run) {
     return run.at("real_time").get<double>() * units.at(run.value("time_unit", "ns"));
 }
 
-// What is neither of Google Benchmark's own fields nor of the line's is a counter.
+// Adds the counters: all fields that are neither Google Benchmark's own nor the line's.
 void add_counters(Json &line, const Json &run) {
     static const std::vector<std::string> own = {
         "threads",          "iterations",   "repetitions",

@@ -1,5 +1,5 @@
-// What `halyard check` writes: with --json its results, with --mutants --json what became of
-// planted faults.
+// Reads what `halyard check` writes: its results with --json, the planted faults with --mutants
+// --json.
 #include <set>
 
 #include "tools/report/run_file.h"
@@ -7,7 +7,7 @@
 namespace halyard::report {
 namespace {
 
-// The file's members that stand nowhere else on the page.
+// Returns the file's members that are shown nowhere else on the page.
 Json conditions_beside(const Json &file, const char *list) {
     static const std::set<std::string> counts = {"kind", "version", "passed", "failed", "skipped"};
     Json context = Json::object();

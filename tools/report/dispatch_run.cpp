@@ -1,4 +1,4 @@
-// What `halyard explain --json` says of one call.
+// Reads `halyard explain --json`: one call.
 #include "tools/report/run_file.h"
 
 namespace halyard::report {
@@ -15,7 +15,7 @@ Json candidate_of(const Json &kernel) {
                            : kernel.contains("refused")    ? "refused"
                                                            : "fits, ranked lower";
     if (kernel.contains("refused")) {
-        // the verdict's column says that
+        // The column with the verdict has this already.
         const std::string why = kernel["refused"];
         const std::string said = "refused: ";
         candidate["why"] = why.starts_with(said) ? why.substr(said.size()) : why;
@@ -24,7 +24,7 @@ Json candidate_of(const Json &kernel) {
     return candidate;
 }
 
-// What has to be done around the kernel: {text, seconds}.
+// Returns a step around the kernel: {text, seconds}.
 Json around(const std::string &text, const Json &part) {
     Json step{{"text", text}};
     if (part.contains("seconds")) step["seconds"] = part["seconds"].get<double>();

@@ -17,8 +17,8 @@ std::string read(const std::string &path) {
     return s.str();
 }
 
-// As the text of a <script>: a browser looks for the script's end before JSON is parsed, whatever
-// strings it stands in.
+// Returns JSON as the text of a <script>. A browser looks for the script's end before the JSON is
+// parsed, also inside of strings.
 std::string in_script(const Json &value) {
     const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
     std::string s;
@@ -35,7 +35,7 @@ std::string in_script(const Json &value) {
     return s;
 }
 
-// Every @WORD@ of the text replaced, in one pass: what is put in is never looked at again.
+// Returns the text with every @WORD@ replaced, in one pass: replacements aren't searched again.
 std::string filled(const std::string &text, const std::map<std::string, std::string> &words) {
     std::string s;
     for (size_t at = 0; at < text.size();) {

@@ -1,5 +1,5 @@
-// The page of `halyard report`: one HTML file that holds its runs, its scripts and its styles, and
-// loads nothing.
+// The page of `halyard report`: one HTML file that contains its runs, scripts and styles, and loads
+// nothing.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace halyard::report {
 
-// `parts` is the folder of page.html, page.css, the scripts and Chart.js: share/halyard/report.
-// Throws IoError.
+// Returns the page. `parts` is the folder of page.html, page.css, the scripts and Chart.js:
+// share/halyard/report. Throws IoError.
 std::string page_of(const std::string &title, const std::vector<Json> &runs,
                     const std::string &parts);
 

@@ -1,4 +1,4 @@
-// The roofs of a machine, as `halyard roofs` keeps them: words in lines.
+// Reads the roofs of a machine, as `halyard roofs` keeps them: words in lines.
 #include <algorithm>
 #include <sstream>
 
@@ -27,8 +27,8 @@ std::optional<Json> read_roofs(const std::string &text) {
         else if (double load = 0; kind == "load" && words >> load)
             context["load_avg"] = load;
         else if (kind == "level") {
-            // Of reading, writing, copying and adding the fastest: no mix of them gets past that.
-            // What follows them is none of them.
+            // The fastest of reading, writing, copying and adding, which no mix of them exceeds.
+            // Later words are other values.
             double rate = 0, fastest = 0, capacity = 0;
             words >> threads >> name >> capacity;
             for (int stream = 0; stream < 4 && words >> rate; stream++)

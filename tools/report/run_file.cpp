@@ -12,14 +12,14 @@ namespace halyard::report {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr uintmax_t most_bytes = 64 << 20;  // a page of more is of no use to anyone
+constexpr uintmax_t max_bytes = 64 << 20;  // a larger page is not usable
 
 std::string contents_of(const std::string &path) {
     std::error_code none;
     if (fs::is_directory(path, none)) throw IoError(path, "is a folder, expected a file");
-    if (const uintmax_t size = fs::file_size(path, none); !none && size > most_bytes) {
+    if (const uintmax_t size = fs::file_size(path, none); !none && size > max_bytes) {
         throw IoError(path, "has " + std::to_string(size) + " bytes, the limit is " +
-                                std::to_string(most_bytes));
+                                std::to_string(max_bytes));
     }
     std::ifstream file(path, std::ios::binary);
     std::stringstream s;
@@ -28,8 +28,8 @@ std::string contents_of(const std::string &path) {
     return s.str();
 }
 
-// Numbers with three digits, lists of words with commas; nothing for anything deeper. Of load
-// averages the last minute's.
+// Returns numbers with three digits, and lists of words with commas; nothing for nested values. Of
+// load averages it returns the last minute's.
 std::string text_of(const Json &v) {
     if (v.is_string()) return v;
     if (v.is_boolean()) return v ? "yes" : "no";
@@ -84,8 +84,8 @@ Json read_run(const std::string &path) {
 }
 
 Json conditions_of(const Json &context) {
-    // Google Benchmark's own keys: the ones that say nothing of the run stay away, the others get
-    // words. All further keys are ours. The command stands beside what it measured.
+    // Google Benchmark's own keys: those without information about the run are left out, the others
+    // get words. All further keys are ours. The command is shown with its measurements.
     static const std::vector<std::string> left_out = {
         "host_name",          "executable",      "mhz_per_cpu",         "caches",
         "library_build_type", "library_version", "json_schema_version", "command"};
@@ -112,9 +112,9 @@ void add_statistics(Json &line, std::vector<double> seconds) {
     if (seconds.empty()) return;
     std::sort(seconds.begin(), seconds.end());
     const size_t n = seconds.size();
-    // Of n samples the k-th least and the k-th largest hold the median unless fewer than k fall on
-    // one side of it. The largest k for which that happens in at most 5 % of all cases; with fewer
-    // than 6 samples there is none, and the range stands for it.
+    // The k-th smallest and the k-th largest of n samples enclose the median unless fewer than k
+    // are on one side of it. This takes the largest k for which that happens in at most 5 % of all
+    // cases. With fewer than 6 samples there is none, and the range is used.
     double tail = 0;
     double binomial = std::pow(0.5, double(n));
     size_t k = 0;

@@ -1,4 +1,4 @@
-// What RunRecorder (train/callbacks/run_recorder.h) saves of a training.
+// Reads what RunRecorder (train/callbacks/run_recorder.h) saves of a training.
 #include <algorithm>
 
 #include "tools/report/run_file.h"
@@ -6,7 +6,7 @@
 namespace halyard::report {
 namespace {
 
-// A number, or null for one that wasn't finite.
+// Returns a number, or null for one that wasn't finite.
 Json number_of(const Json &v) {
     return v.is_null() ? Json() : Json(v.get<double>());
 }

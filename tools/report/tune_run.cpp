@@ -1,4 +1,4 @@
-// Records of `halyard tune`: name=value words, one measurement per line; # begins a comment.
+// Reads records of `halyard tune`: name=value words, one measurement per line; # begins a comment.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -11,8 +11,8 @@ namespace {
 
 using Words = std::map<std::string, std::string>;
 
-// Nothing where the line isn't made of words. A value with a space stands in double quotes, \" and
-// \\ inside of them.
+// Returns nothing if the line isn't made of words. A value with a space is in double quotes, with
+// \" and \\ inside of them.
 std::optional<Words> words_of(const std::string &line) {
     Words words;
     for (size_t at = 0; at < line.size();) {
@@ -82,8 +82,7 @@ std::optional<Json> read_tune(const std::string &text) {
         if (words->contains("date")) dates.push_back(words->at("date"));
     }
     if (records.empty()) return std::nullopt;
-    if (dates.size() == records.size())  // merged files are sorted otherwise
-    {
+    if (dates.size() == records.size()) {  // merged files have another order
         std::stable_sort(records.begin(), records.end(),
                          [](const Json &a, const Json &b) { return a["date"] < b["date"]; });
     }

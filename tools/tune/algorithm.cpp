@@ -3,14 +3,14 @@
 #include <cstring>
 #include <sstream>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 
 namespace halyard::tune {
 namespace {
 using namespace Halide;
 using namespace Halide::Internal;
 
-// Stages that an expression reads, in order.
+// Collects the stages that an expression reads, in order.
 class Reads : public IRGraphVisitor {
     using IRGraphVisitor::visit;
     void visit(const Call *op) override {
@@ -69,7 +69,7 @@ public:
         for (const std::string &name : order_)
             write(environment_.at(name));
     }
-    // of the lets that sharing makes
+    // Without the counters in the names of lets that sharing makes.
     std::string text() const { return without_counters(text_.str()); }
 
 private:

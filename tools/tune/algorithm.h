@@ -1,17 +1,18 @@
-// Algorithm: a name for what a kernel computes. Records carry it, so that one of a formula that has
-// changed since is never used.
+// Algorithm: a name for what a kernel computes. Records have it, so that a record of a formula that
+// has changed since is never used.
 #pragma once
 #include "dsl/kernel.h"
 
 namespace halyard::tune {
 
-// The definitions that kernel `k`, built with Instance::scheduled = false, computes: stages by
-// number in the order in which the outputs reach them, arguments and loops by their places,
-// constants by their bits. Names of Funcs and Vars, comments and schedules leave no trace in it;
-// what an algorithm makes of its variant, its lanes and its dtypes does.
+// Returns the definitions that kernel `k`, built with Instance::scheduled = false, computes. Stages
+// are numbered in the order in which the outputs reach them, arguments and loops by position;
+// constants are printed as bits. The text is independent of names of Funcs and Vars, of comments
+// and of schedules. It depends on the variant, the lanes and the dtypes as far as the algorithm
+// does.
 std::string algorithm_text(const Kernel &k);
 
-// 16 hexadecimal digits of that text. Throws what Kernel throws.
+// Returns 16 hexadecimal digits of a hash of that text. Throws what Kernel throws.
 std::string algorithm_of(const std::string &op, Instance i);  // of op_table()
 std::string algorithm_of(OpPtr op, Instance i);
 

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "tools/tune/algorithm.h"
 
 namespace halyard::tune {
 namespace {
 namespace fs = std::filesystem;
 
-// The plugins lie beside libHalide.
+// Returns the path of a plugin, in the folder of libHalide.
 std::string plugin(const std::string &name) {
     Dl_info info = {};
     dladdr((void *)static_cast<void (*)(const std::string &)>(&Halide::load_plugin), &info);
@@ -27,9 +27,9 @@ std::string plugin(const std::string &name) {
 Halide::AutoschedulerParams parameters_of(const Job &job) {
     std::map<std::string, std::string> extra = {
         {"parallelism", std::to_string(job.backend == "cpu" ? job.threads : 80)}};
-    // L2: a core's own
+    // The size of L2, a core's own cache.
     if (job.autoscheduler == "mullapudi2016") extra["last_level_cache_size"] = "1048576";
-    // its default of 32 takes minutes
+    // Its default of 32 takes minutes.
     if (job.autoscheduler == "adams2019") extra["beam_size"] = "1";
     std::string name = job.autoscheduler;
     name[0] = char(std::toupper((unsigned char)name[0]));  // Mullapudi2016
@@ -53,8 +53,8 @@ std::map<std::string, Halide::Internal::Function> stages_of(const Halide::Pipeli
     return Halide::Internal::build_environment(roots);
 }
 
-// Says what the kernel is to be scheduled for, and takes back what unscheduled ones keep in memory:
-// they refuse what has a schedule.
+// Sets the shapes that the kernel is scheduled for, and removes directives that unscheduled kernels
+// have for memory: autoschedulers reject Funcs with a schedule.
 void prepare(Kernel &k, const Layouts &l) {
     for (size_t m = 0; m < k.op->memory.size(); m++) {
         for (int d = 0; d < k.op->memory[m].dimensions(); d++) {
@@ -111,8 +111,8 @@ Built autoschedule(const Job &job) {
 
 namespace {
 
-// In a process of its own, because names depend on what was built before: there and here they are
-// the same.
+// Schedules in a child process. Names depend on what was built before, so they are the same in both
+// processes.
 std::vector<uint8_t> scheduled_pipeline(const Job &job) {
     int ends[2];
     if (pipe(ends) != 0) throw Error("tune", "no pipe");
@@ -140,7 +140,7 @@ std::vector<uint8_t> scheduled_pipeline(const Job &job) {
 }
 
 void take_schedule(Halide::Internal::Definition &to, const Halide::Internal::Definition &from) {
-    const auto own = to.schedule().rvars();  // whose bounds are of this pipeline's buffers
+    const auto own = to.schedule().rvars();  // their bounds are of this pipeline's buffers
     to.schedule() = from.schedule().get_copy();
     to.schedule().rvars() = own;
 }
@@ -163,7 +163,7 @@ KernelFn exact_autoscheduled(const Job &job, std::string &why) {
     }
     for (auto &[name, stage] : to) {
         const auto at = from.find(name);
-        // it was inlined, which is what stages without a schedule are
+        // It was inlined, as stages without a schedule are.
         if (at == from.end()) continue;
         stage.schedule() = at->second.schedule();
         take_schedule(stage.definition(), at->second.definition());

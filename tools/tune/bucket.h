@@ -1,4 +1,4 @@
-// Buckets of problems, for what was learnt of one problem and is to be used for its neighbours.
+// Buckets of problems: what is measured for one problem is used for others in its bucket.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace halyard::tune {
 
-// The canonical problem of a plan: every extent of the signature rounded down to a power of two,
-// and the attributes that expressions know where they differ from their defaults. "g=1 m=512 k=512
-// n=64 transpose_b=1".
+// Returns the canonical problem of a plan: every extent of the signature rounded down to a power of
+// two, and the attributes that occur in expressions and differ from their defaults: "g=1 m=512
+// k=512 n=64 transpose_b=1".
 std::string bucket_of(const Plan &plan);
 
 }  // namespace halyard::tune

@@ -95,7 +95,7 @@ Built work(const std::string &what, const Job &job) {
     return b;
 }
 
-// In a process of its own: the answer goes to `out`, what it says to `said`.
+// Runs in a child process: writes the answer to `out` and other output to `said`.
 [[noreturn]] void worker(const std::string &what, const Job &job, int out, int said) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(said, STDERR_FILENO);
@@ -111,7 +111,7 @@ Built work(const std::string &what, const Job &job) {
     _exit(write_all(out, json(b).dump() + "\n") ? 0 : 1);
 }
 
-// The last line that names an error or an assertion, else the last one.
+// Returns the last line that names an error or an assertion, else the last line.
 std::string last_words(int said) {
     std::string text;
     char buffer[4096];
@@ -194,7 +194,7 @@ bool read_line(int file, std::string &line) {
 
 [[noreturn]] void serve(int from, int to) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpgid(0, 0);  // Ctrl-C is for the one who asks
+    setpgid(0, 0);  // the parent handles Ctrl-C
     set_threads(1);
     for (std::string line; read_line(from, line);) {
         Built b;
@@ -212,7 +212,7 @@ bool read_line(int file, std::string &line) {
 }  // namespace
 
 Compiler::Compiler() {
-    kernel_cache();  // this process opens what its children put there
+    kernel_cache();  // this process opens kernels that its children put there
     int requests[2], answers[2];
     if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0)
         throw Error("tune", "no pipe for a compiling process");
@@ -246,7 +246,9 @@ Built Compiler::ask(const char *what, const Job &job) {
 
 KernelFn load(const Built &built) {
     void *handle = dlopen(built.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    const auto fn = handle ? (KernelFn)dlsym(handle, (built.symbol + "_argv").c_str()) : nullptr;
+    const auto fn = handle ? reinterpret_cast<KernelFn>(
+                                 dlsym(handle, (built.symbol + "_argv").c_str()))
+                           : nullptr;
     if (!fn) throw DispatchError(built.symbol, std::string("can't be opened: ") + dlerror());
     return fn;
 }

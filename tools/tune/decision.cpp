@@ -13,7 +13,7 @@ std::string unusable(const Record &r, const Question &q) {
         return "stale: of algorithm " + r.algorithm + ", it is " + algorithm->second + " now";
     if (!r.timed()) return r.verdict;
     return !q.against.empty() && r.against != q.against
-               ? "was timed beside another default: code " + r.against + ", it is " + q.against +
+               ? "was timed against another default: code " + r.against + ", it is " + q.against +
                      " now"
                : "";
 }
@@ -61,7 +61,7 @@ Decision decide(const std::vector<Record> &records, const Question &q) {
             d.refused.emplace_back(&r, why);
             continue;
         }
-        d.asked.push_back(&r);
+        d.usable.push_back(&r);
         if (r.schedule == "own" && r.decides() && (!d.best || r.ratio < d.best->ratio)) d.best = &r;
     }
     return d;

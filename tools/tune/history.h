@@ -1,4 +1,4 @@
-// History: the records that a tuning run stands on, and those it adds.
+// History: the records that a tuning run uses, and those it adds.
 #pragma once
 #include <map>
 #include <optional>
@@ -10,16 +10,17 @@ namespace halyard::tune {
 
 class History {
 public:
-    // Reads the file where it is there already, and appends to it. Throws IoError.
+    // Reads the file if it exists, and appends to it. Throws IoError.
     explicit History(const std::string &path);
 
-    // the newest measurement of that very thing; null = there is none
+    // Returns the newest measurement with the same key, or null.
     const Record *find(const Record &like) const;
+    // Adds a record, also to the file.
     void put(const Record &r);
 
-    // Measurements of this problem on this machine by this kit beside this default, of algorithms
-    // in `algorithms` (variant -> hash): their place is that of `like`, whatever their variant,
-    // picks and code. Those of another algorithm are stale, and are counted.
+    // Returns measurements of the problem of `like` on this machine, by this kit and against this
+    // default, of any variant, tunables and code whose algorithm is in `algorithms` (variant ->
+    // hash). Those of another algorithm are stale and are counted.
     std::vector<const Record *> known(const Record &like,
                                       const std::map<std::string, std::string> &algorithms);
 

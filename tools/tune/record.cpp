@@ -67,7 +67,7 @@ Words words_of(const Record &r) {
     return w;
 }
 
-// name=value words of a line; false where it isn't made of them.
+// Splits a line into name=value words. Returns false if it isn't made of them.
 bool split(const std::string &line, Words &words) {
     for (size_t at = 0; at < line.size();) {
         const size_t equals = line.find('=', at);
@@ -114,7 +114,7 @@ bool read_tunables(const std::string &text, std::map<std::string, int> &tunables
     return !tunables.empty();
 }
 
-// What a record can't say, though each word alone is one.
+// Returns how the values of a record contradict each other; "" if they don't.
 std::string nonsense(const Record &r) {
     const bool no_time = r.verdict.starts_with("breach: ") || r.verdict.starts_with("uncompiled: ");
     if (r.verdict != "ok" && r.verdict != "proved" && !no_time) {

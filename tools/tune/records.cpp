@@ -58,7 +58,7 @@ RecordWriter::RecordWriter(const std::string &path) : path_(path) {
     created_ = file_ >= 0;
     if (!created_ && errno == EEXIST) file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
     if (file_ < 0) throw IoError(path, std::string("can't be written: ") + std::strerror(errno));
-    // a line that was cut by a full disk or a power failure must not swallow the next one
+    // A line that was cut by a full disk or a power failure must not swallow the next one.
     char last = '\n';
     const off_t end = lseek(file_, 0, SEEK_END);
     const bool is_cut = end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n';
@@ -78,8 +78,7 @@ bool RecordWriter::write_whole(const std::string &text) const {
     const ssize_t written = write(file_, text.data(), text.size());
     if (written == (ssize_t)text.size()) return true;
     const int why = written < 0 ? errno : ENOSPC;
-    // Another process may have appended meanwhile; then the cut line stays, and is skipped when the
-    // file is read.
+    // Another process may have appended meanwhile. Then the cut line stays, and readers skip it.
     const bool is_last = lseek(file_, 0, SEEK_END) == before + std::max<ssize_t>(written, 0);
     if (written > 0 && is_last && ftruncate(file_, before) != 0) return false;
     errno = why;
@@ -107,46 +106,57 @@ std::vector<Record> merged(const std::vector<RecordFile> &files) {
     return all;
 }
 
+namespace {
+
+// Returns the key of the same measurement in another kit, or of an op that has changed since.
+std::string key_without_code(Record r) {
+    r.algorithm = r.code = r.against = r.kit = "";
+    return key_of(r);
+}
+
+std::string name_of(const Record &r) {
+    return r.op + " '" + r.problem + "' " + r.dtypes + " " + r.variant + "/" + r.isa + " " +
+           tunables_text(r.tunables) + (r.schedule == "own" ? "" : " by " + r.schedule) + ", " +
+           std::to_string(r.threads) + " thread" + (r.threads > 1 ? "s" : "");
+}
+
+// Returns what changed from x to y: "kit 0.1.0 -> 0.2.0, 12.1 -> 14 us (1.16 x)".
+std::string changes(const Record &x, const Record &y) {
+    std::string what;
+    const auto changed = [&](const std::string &label, const std::string &from,
+                             const std::string &to) {
+        if (from != to) what += (what.empty() ? "" : ", ") + label + " " + from + " -> " + to;
+    };
+    changed("algorithm", x.algorithm, y.algorithm);
+    changed("code", x.code.substr(0, 8), y.code.substr(0, 8));
+    changed("default", x.against.substr(0, 8), y.against.substr(0, 8));
+    changed("kit", x.kit, y.kit);
+    changed("verdict", x.verdict, y.verdict);
+    if (x.timed() && y.timed() && std::fabs(y.median_us / x.median_us - 1) > 0.05) {
+        what += (what.empty() ? "" : ", ") + rounded(x.median_us) + " -> " + rounded(y.median_us) +
+                " us (" + rounded(y.median_us / x.median_us) + " x)";
+    }
+    return what;
+}
+
+}  // namespace
+
 std::vector<std::string> differences(const RecordFile &a, const RecordFile &b) {
-    // the same measurement in another kit, or of an op that has changed since
-    auto place = [](const Record &r) {
-        Record same = r;
-        same.algorithm = same.code = same.against = same.kit = "";
-        return key_of(same);
-    };
-    auto name = [](const Record &r) {
-        return r.op + " '" + r.problem + "' " + r.dtypes + " " + r.variant + "/" + r.isa + " " +
-               tunables_text(r.tunables) + (r.schedule == "own" ? "" : " by " + r.schedule) + ", " +
-               std::to_string(r.threads) + " thread" + (r.threads > 1 ? "s" : "");
-    };
     std::map<std::string, std::pair<const Record *, const Record *>> both;
     for (auto &r : a.records)
-        both[place(r)].first = &r;
+        both[key_without_code(r)].first = &r;
     for (auto &r : b.records)
-        both[place(r)].second = &r;
+        both[key_without_code(r)].second = &r;
     std::vector<std::string> lines;
     for (auto &[key, pair] : both) {
         const auto [x, y] = pair;
         if (!x || !y) {
             lines.push_back((x ? "only in " + a.path : "only in " + b.path) + ": " +
-                            name(x ? *x : *y));
+                            name_of(x ? *x : *y));
             continue;
         }
-        std::string what;
-        auto changed = [&](const std::string &label, const std::string &from,
-                           const std::string &to) {
-            if (from != to) what += (what.empty() ? "" : ", ") + label + " " + from + " -> " + to;
-        };
-        changed("algorithm", x->algorithm, y->algorithm);
-        changed("code", x->code.substr(0, 8), y->code.substr(0, 8));
-        changed("default", x->against.substr(0, 8), y->against.substr(0, 8));
-        changed("kit", x->kit, y->kit);
-        changed("verdict", x->verdict, y->verdict);
-        if (x->timed() && y->timed() && std::fabs(y->median_us / x->median_us - 1) > 0.05) {
-            what += (what.empty() ? "" : ", ") + rounded(x->median_us) + " -> " +
-                    rounded(y->median_us) + " us (" + rounded(y->median_us / x->median_us) + " x)";
-        }
-        if (!what.empty()) lines.push_back(name(*x) + ": " + what);
+        const std::string what = changes(*x, *y);
+        if (!what.empty()) lines.push_back(name_of(*x) + ": " + what);
     }
     return lines;
 }

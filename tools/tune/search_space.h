@@ -1,4 +1,4 @@
-// SearchSpace: the kernels that could be built for a problem, and the order in which a tuner tries
+// SearchSpace: the kernels that can be built for a problem, and the order in which a tuner tries
 // them.
 #pragma once
 #include <map>
@@ -16,18 +16,21 @@ struct Candidate {
     std::string autoscheduler = {};
 };
 
-// Every variant with every combination of what its schedule offers. A candidate is a number below
+// Every variant with every combination of its schedule's tunables. A candidate is a number below
 // size(); the first of each variant has the schedule's defaults.
 class SearchSpace {
 public:
+    // Adds a variant with the values that its schedule offers.
     void add(const std::string &variant, const std::map<std::string, std::vector<int>> &offered);
 
     size_t size() const { return size_; }
     Candidate at(size_t candidate) const;
+    // Returns the candidate with these tunables, or nothing.
     std::optional<size_t> find(const std::string &variant,
                                const std::map<std::string, int> &tunables) const;
+    // Returns the first candidate of each variant.
     std::vector<size_t> defaults() const;
-    std::vector<size_t> neighbours(size_t candidate) const;  // one pick differs
+    std::vector<size_t> neighbours(size_t candidate) const;  // one tunable differs
 
 private:
     struct Part {
@@ -40,15 +43,16 @@ private:
     size_t size_ = 0;
 };
 
-// All of a space that isn't larger than `budget`, in an order that `seed` decides, defaults first.
-// Of a larger one: half of the budget at random, then moves around the best so far.
+// The order of a search. A space that isn't larger than `budget` is searched completely, in an
+// order that `seed` determines, defaults first. Of a larger space, half of the budget is random,
+// then the search moves around the best so far.
 class SpaceSearch {
 public:
     SpaceSearch(const SearchSpace &space, size_t budget, unsigned seed)
         : space_(space), budget_(budget), random_(seed) {}
-    // what was measured before
+    // Marks a candidate that was measured before.
     void visit(size_t candidate) { visited_.insert(candidate); }
-    // the last one doesn't count
+    // The last candidate doesn't count.
     void skip() { skipped_++; }
     std::optional<size_t> next(std::optional<size_t> best);  // empty: done
     size_t done() const { return visited_.size() - skipped_; }

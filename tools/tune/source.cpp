@@ -1,9 +1,9 @@
-// The autoschedulers' C++ in the words of an op's file.
+// Translates the autoschedulers' C++ to the names in an op's file.
 #include <cctype>
 #include <set>
 #include <sstream>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "tools/tune/autoscheduler.h"
 
 namespace halyard::tune {
@@ -37,7 +37,7 @@ std::string with(std::string s, char from, char to) {
 
 }  // namespace
 
-// an op's members are called like its tensors, and like its Funcs
+// An op's members are named after its tensors and its Funcs.
 OpWords::OpWords(const Kernel &k) {
     std::vector<Halide::Internal::Function> roots;
     for (const Halide::Func &f : k.pipeline.outputs())
@@ -67,12 +67,12 @@ OpWords::OpWords(const Kernel &k) {
     }
 }
 
-std::string OpWords::of(const std::string &source) const {
-    static const std::set<std::string> tails = {
-        "RoundUp",         "GuardWithIf",  "Predicate", "PredicateLoads",
-        "PredicateStores", "ShiftInwards", "Auto"};
-    std::string text, declarations;
-    std::set<std::string> declared;
+namespace {
+
+// Returns the plugin's lines with declarations of new Funcs, without those that look up Funcs.
+// Adds the names of declared Vars to `declared`.
+std::string with_declared_funcs(const std::string &source, std::set<std::string> &declared) {
+    std::string text;
     std::istringstream lines(source);
     for (std::string line; std::getline(lines, line);) {
         if (line.find("get_func(") != std::string::npos ||
@@ -83,27 +83,45 @@ std::string OpWords::of(const std::string &source) const {
             const size_t end = line.find_first_of("( =", at + 4);
             declared.insert(line.substr(at + 4, end - at - 4));
         }
-        const size_t stage = line.find(" = ");  // what rfactor() makes
+        const size_t stage = line.find(" = ");  // from rfactor()
         text += (stage != std::string::npos && line.find_first_of(" (") == stage ? "Func " : "") +
                 line + "\n";
     }
-    text = with_words(text, [&](const std::string &word, char before) {
-        if (before == '"') return word;
-        if (word == "TailStrategy") return std::string("Tail");
-        if (word == "MemoryType" && before != ':') return std::string("Halide::MemoryType");
-        if (tails.count(word) && before != ':') return "Tail::" + word;
-        if (const auto at = members_.find(word); at != members_.end() && before != '.')
-            return at->second;
-        if (const auto at = loops_.find(word); at != loops_.end() && declared.insert(word).second)
-            declarations += at->second;
-        const bool made = word.size() > 1 && word.find_first_not_of("0123456789", 1) ==
-                                                 std::string::npos;  // li2018 declares none
-        if (made && (word[0] == 'v' || word[0] == 'r') && declared.insert(word).second) {
-            declarations += std::string(word[0] == 'r' ? "R" : "") + "Var " + word + "(\"" + word +
-                            "\");\n";
-        }
-        return with(word, '$', '_');
-    });
+    return text;
+}
+
+// Returns a declaration of a Var or RVar that the plugin made, such as v12, or "" for other words.
+// li2018 declares none of them.
+std::string declaration_of(const std::string &word) {
+    const bool is_numbered = word.size() > 1 &&
+                             word.find_first_not_of("0123456789", 1) == std::string::npos;
+    if (!is_numbered || (word[0] != 'v' && word[0] != 'r')) return "";
+    return std::string(word[0] == 'r' ? "R" : "") + "Var " + word + "(\"" + word + "\");\n";
+}
+
+}  // namespace
+
+std::string OpWords::of(const std::string &source) const {
+    static const std::set<std::string> tails = {
+        "RoundUp",         "GuardWithIf",  "Predicate", "PredicateLoads",
+        "PredicateStores", "ShiftInwards", "Auto"};
+    std::string declarations;
+    std::set<std::string> declared;
+    const std::string text = with_words(
+        with_declared_funcs(source, declared), [&](const std::string &word, char before) {
+            if (before == '"') return word;
+            if (word == "TailStrategy") return std::string("Tail");
+            if (word == "MemoryType" && before != ':') return std::string("Halide::MemoryType");
+            if (tails.count(word) && before != ':') return "Tail::" + word;
+            if (const auto at = members_.find(word); at != members_.end() && before != '.')
+                return at->second;
+            if (const auto at = loops_.find(word);
+                at != loops_.end() && declared.insert(word).second)
+                declarations += at->second;
+            const std::string declaration = declaration_of(word);
+            if (!declaration.empty() && declared.insert(word).second) declarations += declaration;
+            return with(word, '$', '_');
+        });
     return declarations + text;
 }
 

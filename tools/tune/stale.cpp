@@ -11,7 +11,7 @@ namespace halyard::tune {
 namespace {
 namespace fs = std::filesystem;
 
-// What the record's kernel computes now, or why there is no such kernel.
+// Returns the hash of the record's algorithm now, or sets `why` if there is no such kernel.
 std::string algorithm_now(const Record &r, std::string &why) {
     const OpPtr op = op_table().make(r.op);
     if (!op) {
@@ -50,7 +50,7 @@ std::vector<std::string> committed_files() {
 
 std::vector<std::string> stale_lines(const RecordFile &file, const std::string &op) {
     std::vector<std::string> lines;
-    // algorithm, or why there is none
+    // The hash, or why there is none.
     std::map<std::string, std::pair<std::string, std::string>> now;
     for (size_t k = 0; k < file.records.size(); k++) {
         const Record &r = file.records[k];

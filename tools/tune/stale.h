@@ -1,13 +1,13 @@
-// Stale records: of an op that computes something else by now, or is gone.
+// Stale records: those of an op whose algorithm has changed, or that is gone.
 #pragma once
 #include "tools/tune/record.h"
 
 namespace halyard::tune {
 
-// The record files that come with the kit: share/halyard/records beside the command's own folder.
+// Returns the record files of the kit: share/halyard/records.
 std::vector<std::string> committed_files();
 
-// A line for each record of `op` ("" = of any op) that doesn't fit what op_table() has:
+// Returns a line for each record of `op` ("" is any op) that doesn't match op_table():
 // "kernels.records:12: stale: ...".
 std::vector<std::string> stale_lines(const RecordFile &file, const std::string &op = "");
 

@@ -136,8 +136,10 @@ bool Tuner::takes(const Candidate &c) const {
 
 void Tuner::prove(Record &r, const Candidate &c) {
     Job job = job_of(c);
+    // Without a schedule the algorithm sums again for every element, so large problems take too
+    // long.
     if (work_of(op_table(), problem_.op.record.name, problem_.dims).operations() <= 100000)
-        job.problem = problem_.text;  // as written, sums are made again for every element
+        job.problem = problem_.text;
     const Built proof = compiler_.prove(job);
     if (proof.error.empty())
         r.verdict = "proved";
@@ -155,7 +157,7 @@ bool Tuner::time(Record &r, const Built &built, int rounds) {
     Plan baseline = plan_;
     baseline.kernel = &default_;
     set_threads(o_.threads);
-    // the last one's answer is no answer of this one
+    // Overwrites outputs, so that an earlier result isn't taken for this one's.
     for (const Tensor &y : out_)
         std::memset(y.raw(), 0xFF, y.bytes());
     r.n = 0;
@@ -247,7 +249,7 @@ void Tuner::confirm_best(const std::atomic<bool> &stop) {
             r.n = 0;
             r.date = now();
         } else if (!time(r, built, rounds)) {
-            left_a_core_ = false;  // such times would decide, and must not
+            left_a_core_ = false;  // times under load must not decide
             return;
         }
         history_.put(r);
@@ -276,20 +278,32 @@ void Tuner::progress(size_t done, size_t total) const {
     std::fflush(stderr);
 }
 
+void Tuner::take_known(SpaceSearch &search) {
+    for (const Record *r : history_.known(blank({}), algorithms_)) {
+        if (r->schedule != "own") continue;
+        const auto at = space_.find(r->variant, r->tunables);
+        if (!at) continue;
+        // If the schedule has changed, it is measured again.
+        const Candidate c = space_.at(*at);
+        const Built built = compiler_.build(job_of(c));
+        if ((built.error.empty() ? built.code : "-") != r->code) continue;
+        search.visit(*at);
+        keep(*r, false);
+    }
+}
+
+void Tuner::find_baseline() {
+    const Candidate usual = selected();
+    baseline_ = blank(usual);
+    for (const Record &r : records_) {
+        if (r.schedule == "own" && r.variant == usual.variant && r.tunables == usual.tunables)
+            baseline_ = r;
+    }
+}
+
 void Tuner::run(const std::atomic<bool> &stop) {
     SpaceSearch search(space_, o_.budget.candidates, o_.seed);
-    for (const Record *r : history_.known(blank({}), algorithms_)) {
-        if (r->schedule == "own") {
-            if (const auto at = space_.find(r->variant, r->tunables)) {
-                // Of the schedule as it is now? Else it's measured again.
-                const Candidate c = space_.at(*at);
-                const Built built = compiler_.build(job_of(c));
-                if ((built.error.empty() ? built.code : "-") != r->code) continue;
-                search.visit(*at);
-                keep(*r, false);
-            }
-        }
-    }
+    take_known(search);
     const auto from = std::chrono::steady_clock::now();
     auto spent = [&] {
         return o_.budget.seconds > 0 &&
@@ -314,12 +328,7 @@ void Tuner::run(const std::atomic<bool> &stop) {
     }
     confirm_best(stop);
     if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K");
-    const Candidate usual = selected();
-    baseline_ = blank(usual);
-    for (const Record &r : records_) {
-        if (r.schedule == "own" && r.variant == usual.variant && r.tunables == usual.tunables)
-            baseline_ = r;
-    }
+    find_baseline();
 }
 
 }  // namespace halyard::tune

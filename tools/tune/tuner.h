@@ -1,4 +1,4 @@
-// Tuner: measures candidates for a problem beside the kernel that a call gets, and keeps a record
+// Tuner: measures candidates for a problem against the kernel that a call gets, and keeps a record
 // of each.
 #pragma once
 #include <atomic>
@@ -19,7 +19,7 @@ struct Budget {
 };
 
 struct TunerOptions {
-    std::string dtypes, isa;  // isa: "" = that of the kernel a call gets
+    std::string dtypes, isa;  // isa: "" is that of the kernel a call gets
     std::string variant;      // only this one
     int threads = 1;
     Budget budget;
@@ -36,15 +36,15 @@ public:
     Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o,
           Compiler &compiler, History &history);
 
-    // Until the budget is spent, everything was tried, or `stop` says so. What looks fastest is
-    // then proved and measured again, three times as long, until the fastest is one that was: the
-    // best of many looks better than it is. What can't be proved is passed over, and where others
-    // leave no core idle nothing is confirmed.
+    // Measures candidates until the budget is spent, everything was tried, or `stop` is set. Then
+    // the fastest is proved and measured again, three times as long, until the fastest is one that
+    // was: the best of many looks better than it is. Candidates that can't be proved are skipped.
+    // Without an idle core nothing is confirmed.
     void run(const std::atomic<bool> &stop);
 
-    // of the kernel that a call gets
+    // The record of the kernel that a call gets.
     const Record &baseline() const { return baseline_; }
-    // the fastest first, then those without a time
+    // The fastest first, then those without a time.
     const std::vector<Record> &records() const { return records_; }
     // autoscheduler -> its schedule
     const std::map<std::string, std::string> &sources() const { return sources_; }
@@ -55,19 +55,26 @@ public:
     size_t reused() const { return reused_; }
 
 private:
-    Candidate selected() const;  // what a call gets
+    Candidate selected() const;  // the kernel that a call gets
     Job job_of(const Candidate &c) const;
+    // Returns a record of the candidate without a measurement.
     Record blank(const Candidate &c) const;
     KernelEntry entry_of(const Candidate &c) const;
+    // Returns true if the variant's condition holds with these tunables.
     bool takes(const Candidate &c) const;
-    // empty: the variant doesn't take the problem with these picks
+    // Returns nothing if the variant doesn't accept the problem with these tunables.
     std::optional<Record> evaluate(const Candidate &c);
     void prove(Record &r, const Candidate &c);  // sets the verdict
-    // Did others leave a core meanwhile?
+    // Returns false if other processes used all cores meanwhile.
     bool time(Record &r, const Built &built, int rounds);
+    // Takes the measurements that the records have already.
+    void take_known(SpaceSearch &search);
+    // Sets the record of the kernel that a call gets.
+    void find_baseline();
     void confirm_best(const std::atomic<bool> &stop);
     void keep(const Record &r, bool fresh);
     void progress(size_t done, size_t total) const;
+    // Returns the fastest timed record that is not known to be unprovable, or null.
     const Record *best() const;
 
     const TunerOptions o_;
@@ -75,8 +82,8 @@ private:
     History &history_;
     const bench::ProblemInstance problem_;
     const Plan plan_;
-    // The default, compiled and opened as the candidates are: the same instructions at another
-    // address took 0.97 of the time (softmax 4096 x 1024, Zen 5).
+    // The default, compiled and opened like the candidates: the address of the code alone changes
+    // its time by some percent.
     KernelEntry default_;
     std::string against_;  // its code
     std::vector<Tensor> out_;
@@ -88,7 +95,8 @@ private:
     std::vector<Record> records_;
     std::map<std::string, std::string> sources_, unproved_;
     size_t measured_ = 0, reused_ = 0;
-    bool left_a_core_ = true;  // others did, when the fastest was to be confirmed
+    // false if other processes used all cores while the fastest was confirmed
+    bool left_a_core_ = true;
     std::chrono::steady_clock::time_point start_;
 };
 

@@ -19,14 +19,6 @@ namespace {
 // Bytes of a slot for filters in l1, of which there are two.
 constexpr int64_t filters_at_once = 1 << 17;
 
-// Returns the size of parts of `n` of about the same size, each of at most `most`.
-int64_t evenly(int64_t n, int64_t most) {
-    return ceil_div(n, ceil_div(n, most));
-}
-Ref in_gm(const std::string &tensor, const Expr &at) {
-    return {tensor, at, 0, DType::f16};
-}
-
 }  // namespace
 
 int64_t Filters::size() const {
@@ -85,7 +77,8 @@ namespace {
 class Correlate {
 public:
     Correlate(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink)
-        : w_(w), c_(c), t_(t), c1_(fractals_of(c.c)), o1_(fractals_of(c.o)), wide_(evenly(o1_, 8)),
+        : w_(w), c_(c), t_(t), c1_(fractals_of(c.c)), o1_(fractals_of(c.o)),
+          wide_(even_part(o1_, 8)),
           lines_(c, std::max<int64_t>(
                         fractal_side,
                         std::min<int64_t>(512, half(Scope::l0c, 4) / (wide_ * fractal_side)) >>
@@ -97,7 +90,7 @@ public:
         step_ = std::min(c1_, std::max<int64_t>(1, at_once / c_.taps()));
         while (image_.blocks_at_once() % step_)
             step_--;
-        deep_ = evenly(step_ * c_.taps(), at_once);
+        deep_ = even_part(step_ * c_.taps(), at_once);
         chunk_ = std::max<int64_t>(1, filters_at_once /
                                           (step_ * c_.taps() * wide_ * dv::fractal_bytes)) *
                  step_;

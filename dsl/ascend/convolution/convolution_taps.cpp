@@ -15,10 +15,6 @@ using dv::Scope;
 
 namespace {
 
-Ref in_gm(const std::string &tensor, const Expr &at) {
-    return {tensor, at, 0, DType::f16};
-}
-
 class FilterGradient {
 public:
     FilterGradient(Writer &w, const Correlation &c, const std::string &image,
@@ -63,8 +59,8 @@ private:
     int64_t fractals_in(Scope s, int64_t element) const {
         return w_.program.chip().bytes(s) / (element * fractal_size);
     }
-    static int64_t largest_divisor(int64_t n, int64_t most) {
-        int64_t d = std::min(n, most);
+    static int64_t largest_divisor(int64_t n, int64_t limit) {
+        int64_t d = std::min(n, limit);
         while (n % d)
             d--;
         return d;
@@ -129,11 +125,11 @@ private:
     // load2d transposes the squares, which takes a way through the Unified Buffer.
     void slice(const Ref &image, const Expr &lines, const Ref &left, const Expr &first,
                const Expr &pixels, const Ref &sums, const Expr &earlier) {
-        const int64_t most = deep_ * taps_ * fractal_size;
+        const int64_t size = deep_ * taps_ * fractal_size;
         const Expr k1 = (pixels + (fractal_side - 1)) / fractal_side;
         const Expr squares = k1 * taps_;
-        const Ref ub = w_.double_buffer("b_ub", Scope::ub, DType::f16, most);
-        const Ref l1 = w_.double_buffer("b_l1", Scope::l1, DType::f16, most);
+        const Ref ub = w_.double_buffer("b_ub", Scope::ub, DType::f16, size);
+        const Ref l1 = w_.double_buffer("b_l1", Scope::l1, DType::f16, size);
         dv::Load3d rows = image_.rows(ub, image, lines);
         rows.m_start = first * fractal_side;
         rows.m_extent = k1 * fractal_side;
@@ -143,7 +139,7 @@ private:
         w_.emit(dv::Dma{l1, ub, 1, squares * fractal_side, 0, 0});
         const Ref l0a = w_.double_buffer("a_l0a", Scope::l0a, DType::f16,
                                          wide_ * deep_ * fractal_size);
-        const Ref l0b = w_.double_buffer("b_l0b", Scope::l0b, DType::f16, most);
+        const Ref l0b = w_.double_buffer("b_l0b", Scope::l0b, DType::f16, size);
         w_.loop("m", wide_, [&](const Expr &m) {
             dv::Load2d l;
             l.dst = moved(l0a, m * (k1 * fractal_size));

@@ -49,26 +49,26 @@ Correlation image_gradient_of(const Correlation &c) {
                            : std::max((out - 1) * stride + 1,
                                       std::min(out * stride, size + 2 * reach - begin));
     };
-    const int64_t below = (c.u - 1) * c.dil_h;
-    const int64_t beside = (c.v - 1) * c.dil_w;
+    const int64_t reach_h = (c.u - 1) * c.dil_h;
+    const int64_t reach_w = (c.v - 1) * c.dil_w;
     Correlation d = c;
     std::swap(d.c, d.o);
     std::swap(d.oh, d.h);
     std::swap(d.ow, d.w);
     d.stride_h = d.stride_w = 1;
-    d.top = below - c.top;
-    d.left = beside - c.left;
-    d.h = dilated(c.h, c.oh, c.stride_h, below, d.top);
-    d.w = dilated(c.w, c.ow, c.stride_w, beside, d.left);
-    d.bottom = c.h + below - d.top - d.h;
-    d.right = c.w + beside - d.left - d.w;
+    d.top = reach_h - c.top;
+    d.left = reach_w - c.left;
+    d.h = dilated(c.h, c.oh, c.stride_h, reach_h, d.top);
+    d.w = dilated(c.w, c.ow, c.stride_w, reach_w, d.left);
+    d.bottom = c.h + reach_h - d.top - d.h;
+    d.right = c.w + reach_w - d.left - d.w;
     return d;
 }
 
-void require_at_most(const std::string &op, const char *what, int64_t got, int64_t most) {
-    if (got > most) {
+void require_at_most(const std::string &op, const char *what, int64_t got, int64_t limit) {
+    if (got > limit) {
         throw DispatchError(op, std::string("no program for the cube unit: ") + what + " is " +
-                                    std::to_string(got) + ", it may be " + std::to_string(most));
+                                    std::to_string(got) + ", it may be " + std::to_string(limit));
     }
 }
 

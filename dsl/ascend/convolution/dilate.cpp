@@ -60,9 +60,9 @@ private:
     // Returns the rows of a part, so that parts end with blocks if there is room for as many rows.
     static int64_t rows_at_once(const Dilation &d) {
         const int64_t row = d.stride_h * d.to_w;
-        const int64_t most = std::max<int64_t>(1, max_dilated_row / row);
+        const int64_t limit = std::max<int64_t>(1, max_dilated_row / row);
         const int64_t whole = side / std::gcd(row, side);
-        return std::min(d.h, most >= whole ? most / whole * whole : most);
+        return std::min(d.h, limit >= whole ? limit / whole * whole : limit);
     }
 
     void of(const Expr &block, int64_t planes) {

@@ -17,11 +17,11 @@ constexpr int64_t max_pixels_at_once =
     1024;  // of a transposition, in five buffers of 32 B per pixel
 
 // Returns the lines of a tile: the maximum, or fewer if tiles are equal then.
-int64_t lines_of_tile(int64_t count, int64_t most, bool once) {
-    if (count <= most) return count;
-    for (int64_t t = most; t > (once ? 0 : most / 2); t--)
+int64_t lines_of_tile(int64_t count, int64_t limit, bool once) {
+    if (count <= limit) return count;
+    for (int64_t t = limit; t > (once ? 0 : limit / 2); t--)
         if (count % t == 0) return t;
-    return most;
+    return limit;
 }
 
 }  // namespace

@@ -18,6 +18,11 @@ struct Lines {
     dv::Expr first(const dv::Expr &line_tile) const { return min(line_tile * tile, count - tile); }
 };
 
+// Returns a position in an f16 tensor in global memory.
+inline dv::Ref in_gm(const std::string &tensor, const dv::Expr &at) {
+    return {tensor, at, 0, DType::f16};
+}
+
 // Rows of a tensor or a buffer.
 struct Rows {
     dv::Ref ref;

@@ -69,14 +69,15 @@ public:
         const int64_t windows = is_gradient(p) ? c.down.reaching(lines) : lines;
         const int64_t in = pitch(c.down.reach(windows) * c.across.size);
         const int64_t out = pitch(windows * c.across.windows);
-        const int64_t most = std::max(in, out);
-        if (most > max_columns) return INT64_MAX;
+        const int64_t larger = std::max(in, out);
+        if (larger > max_columns) return INT64_MAX;
         const bool means = p == Pooled::mean || p == Pooled::mean_dx;
         const int64_t tiles = p == Pooled::max      ? in + 2 * out
                               : p == Pooled::max_dx ? 2 * in + 4 * out
-                                                    : most;
+                                                    : larger;
         const int64_t reals = means || p == Pooled::max_dx ? in + out : 0;
-        return lanes * (t * (2 * most + tiles) + 4 * (reals + 3 * pitch(c.across.windows))) + 4096;
+        return lanes * (t * (2 * larger + tiles) + 4 * (reals + 3 * pitch(c.across.windows))) +
+               4096;
     }
     // Returns true if tiles of `lines` lines share no block of the result.
     static bool are_separate(const Windows &c, Pooled p, int64_t lines) {
@@ -97,11 +98,11 @@ public:
         const int64_t shares = are_separate(c_, p_, lines_) ? tiles : 1;  // cores of a group
         w_.program.blocks = groups * shares;
         group_ = groups > 1 ? Expr::var("block_idx") / shares : Expr(0);
-        const int64_t most = pitch(std::max(
+        const int64_t pixels = pitch(std::max(
             {reach_ * c_.across.size, windows_ * c_.across.windows, lines_ * result_width()}));
-        rows_ = w_.buffer("rows_ub", dv::Scope::ub, c_.dtype, lanes * most);
+        rows_ = w_.buffer("rows_ub", dv::Scope::ub, c_.dtype, lanes * pixels);
         // Elements that are stored one by one don't fill the last blocks.
-        if (c_.planes % lanes || c_.dtype != DType::f16) zeros(rows_, lanes * most);
+        if (c_.planes % lanes || c_.dtype != DType::f16) zeros(rows_, lanes * pixels);
         const auto each_tile = [&](const Expr &tile) {
             const Expr first = min(tile * lines_, all - lines_);
             // The windows of a gradient's lines begin with the first one that covers them.
@@ -351,7 +352,7 @@ private:
         const int64_t out_map = c_.down.windows * c_.across.windows;
         const Expr window = first_window_ * c_.across.windows;
         const Ref in = load("x", map, first_line_ * c_.across.size, in_pixels());
-        const Ref most = load("y", out_map, window, out_pixels());
+        const Ref window_max = load("y", out_map, window, out_pixels());
         const Ref left = load("dy", out_map, window, out_pixels());
         // Gradients of several windows are added in f32.
         const DType sum = c_.down.shared() * c_.across.shared() > 1 ? DType::f32 : c_.dtype;
@@ -361,13 +362,13 @@ private:
         const Ref taps = filled("taps", c_.dtype, out_pixels(), 0);
         zero_ = w_.buffer("zero", dv::Scope::ub, c_.dtype, dv::c0(c_.dtype));
         zeros(zero_, dv::c0(c_.dtype));
-        // Moves the gradient `mine` of windows with maximum `best` to `given` if the tap is its
+        // Moves `gradient` of windows with maximum `best` to `given` if the tap is its
         // maximum.
-        const auto give = [&](const Ref &tap, const Ref &best, const Ref &mine, int64_t n) {
-            choose(given, CmpOp::eq, tap, best, mine, zero_, n);
-            choose(given, CmpOp::eq, tap, tap, given, mine, n);
-            choose(mine, CmpOp::eq, tap, best, zero_, mine, n);
-            choose(mine, CmpOp::eq, tap, tap, mine, zero_, n);
+        const auto give = [&](const Ref &tap, const Ref &best, const Ref &gradient, int64_t n) {
+            choose(given, CmpOp::eq, tap, best, gradient, zero_, n);
+            choose(given, CmpOp::eq, tap, tap, given, gradient, n);
+            choose(gradient, CmpOp::eq, tap, best, zero_, gradient, n);
+            choose(gradient, CmpOp::eq, tap, tap, gradient, zero_, n);
             if (sum != c_.dtype)
                 Vectors(w_, {n}).convert({wide, {1}}, {given, {1}}, dv::Round::none);
         };
@@ -376,8 +377,8 @@ private:
             for (int64_t j = 0; j < c_.across.kernel; j++) {
                 if (!c_.down.has_all(i) || !c_.across.has_all(j)) {
                     each_line(i, j, [&](const Taps &t) {
-                        give(contiguous(in, t, taps), moved(most, t.window), moved(left, t.window),
-                             t.count * lanes);
+                        give(contiguous(in, t, taps), moved(window_max, t.window),
+                             moved(left, t.window), t.count * lanes);
                         add(dx, t, shares, first);
                     });
                     continue;
@@ -385,7 +386,7 @@ private:
                 each_line(i, j, [&](const Taps &t) {
                     gather(moved(taps, t.window), moved(in, t.pixel), t.count);
                 });
-                give(taps, most, left, out_pixels() * lanes);
+                give(taps, window_max, left, out_pixels() * lanes);
                 each_line(i, j, [&](const Taps &t) { add(dx, t, moved(shares, t.window), first); });
             }
         }

@@ -29,17 +29,12 @@ constexpr int64_t max_rows = 240;
 constexpr int64_t min_in_two = 1024;    // blocks of a piece that is stored to l1 in two halves
 constexpr int64_t max_sums_out = 4096;  // sums in the Unified Buffer on their way to GM
 
-// Returns the size of parts of `n` of about the same size, each of at most `most`.
-int64_t evenly(int64_t n, int64_t most) {
-    return ceil_div(n, ceil_div(n, most));
-}
-
 // Returns a depth that divides `k` if there is one, so that all parts are of one size.
-int64_t depth_of(int64_t k, int64_t most) {
-    if (k <= most) return k;
-    for (int64_t d = most; d >= most / 2; d -= side)
+int64_t depth_of(int64_t k, int64_t limit) {
+    if (k <= limit) return k;
+    for (int64_t d = limit; d >= limit / 2; d -= side)
         if (k % d == 0) return d;
-    return most;
+    return limit;
 }
 
 template<class F> void each_16(int64_t n, F f) {
@@ -182,9 +177,9 @@ private:
         int64_t slices = i * slices_of(depth_);
         for (int64_t begin = stretches * together_ * depth_; begin < k_; begin += depth_, s++) {
             const int64_t deep = whole_last(begin);
-            const int64_t most = stretches ? std::min(depth_, slice_ * side) : depth_;
-            for (int64_t first = 0; first < deep; first += most, i++) {
-                const int64_t depth = std::min(most, deep - first);
+            const int64_t step = stretches ? std::min(depth_, slice_ * side) : depth_;
+            for (int64_t first = 0; first < deep; first += step, i++) {
+                const int64_t depth = std::min(step, deep - first);
                 all.push_back({i, s, slices, begin, first, depth});
                 slices += slices_of(depth);
             }
@@ -233,9 +228,9 @@ private:
         const int64_t deep = std::min(k_, x.by_depth ? depth_ : together_ * depth_);
         const int64_t rows = x.by_depth ? deep : x.width;
         const int64_t pitch = whole_fractals(x.by_depth ? x.width : deep);
-        x.rows_at_once = evenly(fractals_of(rows),
-                                std::clamp<int64_t>(piece_bytes / 2 / pitch / side, 1,
-                                                    max_rows / side)) *
+        x.rows_at_once = even_part(fractals_of(rows),
+                                   std::clamp<int64_t>(piece_bytes / 2 / pitch / side, 1,
+                                                       max_rows / side)) *
                          side;
         x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(deep),
                        k_ > depth_ ? 2 : 1);

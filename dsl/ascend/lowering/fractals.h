@@ -3,6 +3,7 @@
 // to the layouts of the cube unit and back.
 #pragma once
 #include "dsl/ascend/lowering/writer.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -16,6 +17,10 @@ inline int64_t fractals_of(int64_t n) {
 }
 inline int64_t whole_fractals(int64_t n) {
     return fractals_of(n) * fractal_side;
+}
+// Returns the size of parts of `n` of about the same size, each of at most `limit`.
+inline int64_t even_part(int64_t n, int64_t limit) {
+    return ceil_div(n, ceil_div(n, limit));
 }
 // Returns the position `by` elements further on.
 dv::Ref moved(dv::Ref r, const dv::Expr &by);

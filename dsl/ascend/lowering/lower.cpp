@@ -9,6 +9,7 @@
 #include "dsl/ascend/lowering/lets.h"
 #include "dsl/ascend/lowering/nest.h"
 #include "dsl/ascend/lowering/tuple.h"
+#include "dsl/ascend/lowering/update.h"
 #include "dsl/ascend/lowering/uses.h"
 #include "dsl/diagnostic.h"
 #include "registry/base/error.h"
@@ -20,11 +21,6 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-// Returns the Func's own name of "total$3".
-std::string stage_name(const std::string &halide_name) {
-    return halide_name.substr(0, halide_name.find('$'));
-}
-
 // Returns the name of a loop or buffer in a program, given Halide's: "tile_x" for
 // "x.s1.r10$x.tile_x".
 std::string short_name(const std::string &halide_name) {
@@ -34,17 +30,6 @@ std::string short_name(const std::string &halide_name) {
     for (char &c : s)
         if (!std::isalnum((unsigned char)c) && c != '_') c = '_';
     return s;
-}
-
-// Returns true if the condition reads reals.
-bool on_reals(const HExpr &condition) {
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Load *l) override { reals |= l->type.is_float(); }
-        bool reals = false;
-    } found;
-    condition.accept(&found);
-    return found.reals;
 }
 
 // Replaces stores under a condition by stores of a selection, because the scalar unit can't branch
@@ -179,7 +164,7 @@ private:
     void visit(const Evaluate *) override {}
     void visit(const AssertStmt *) override {}
     void visit(const IfThenElse *op) override {
-        if (on_reals(op->condition) && !op->else_case.defined()) {
+        if (reads_reals(op->condition) && !op->else_case.defined()) {
             const Stmt chosen = PredicatedStores(op->condition, written_).mutate(op->then_case);
             return chosen.accept(this);
         }
@@ -255,9 +240,9 @@ private:
             return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min);
         const dv::Expr end = begin + s_.index(op->extent);
-        const auto least = begin.constant();
+        const auto lower = begin.constant();
         const auto past = end.constant();
-        if (least && past) s_.bounds[op->name] = {*least, *past - 1};
+        if (lower && past) s_.bounds[op->name] = {*lower, *past - 1};
         s_.write_fills();
         const bool before = s_.reduced;
         s_.reduced = false;

@@ -467,12 +467,12 @@ private:
     // have to be large enough to be moved at the full rate.
     bool has_halves() const {
         if (extents_.size() < 2 || extents_[0] % 2 || !to_.stride[0]) return false;
-        const bool arrives = std::any_of(from_.begin(), from_.end(), [&](auto &f) {
+        const bool loads = std::any_of(from_.begin(), from_.end(), [&](auto &f) {
             return f.second.in_gm() && loops_without(f.second) == 0;
         });
-        return !arrives && Vectors(s_.w, extents_).rows() / 2 * extents_.back() *
-                                   int64_t(bytes_of(to_.ref.dtype)) >=
-                               full_rate_bytes;
+        return !loads && Vectors(s_.w, extents_).rows() / 2 * extents_.back() *
+                                 int64_t(bytes_of(to_.ref.dtype)) >=
+                             full_rate_bytes;
     }
     void become_half(int64_t half) {
         extents_[0] /= 2;

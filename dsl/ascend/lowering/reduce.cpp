@@ -288,9 +288,9 @@ private:
     }
     double identity(DType t) const {
         if (op_ == VecOp::add || op_ == VecOp::mul) return op_ == VecOp::mul;
-        const double most = t == DType::i32 ? 2147483647.0 : HUGE_VAL;
-        const double least = t == DType::i32 ? -2147483648.0 : -HUGE_VAL;
-        return op_ == VecOp::min ? most : least;
+        const double highest = t == DType::i32 ? 2147483647.0 : HUGE_VAL;
+        const double lowest = t == DType::i32 ? -2147483648.0 : -HUGE_VAL;
+        return op_ == VecOp::min ? highest : lowest;
     }
 
     void add_to(const Operand &acc, const Operand &total, const std::vector<int64_t> &extents) {
@@ -312,13 +312,14 @@ private:
         const int64_t blocks = step / dv::c0(from.ref.dtype);
         if (step % dv::c0(from.ref.dtype))
             throw NotVectorizable("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
-        const int64_t most = blocks <= max_stride ? 240 : 1;  // results begin at blocks again
+        const int64_t max_rows = blocks <= max_stride ? 240 : 1;  // results begin at blocks again
         const auto part = [&](const Expr &first, int64_t count) {
             reduce_repeats(op, at(to, first), at(from, first * step), n, count,
                            blocks <= max_stride ? blocks : 0);
         };
-        if (rows / most) w_.loop("part", rows / most, [&](const Expr &i) { part(i * most, most); });
-        if (rows % most) part(rows / most * most, rows % most);
+        if (rows / max_rows)
+            w_.loop("part", rows / max_rows, [&](const Expr &i) { part(i * max_rows, max_rows); });
+        if (rows % max_rows) part(rows / max_rows * max_rows, rows % max_rows);
     }
 
     // Reduces each repeat to one element. A chip whose maxima come with their indices takes two

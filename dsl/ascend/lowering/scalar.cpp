@@ -1,5 +1,6 @@
 #include "dsl/ascend/lowering/scalar.h"
 
+#include "dsl/ascend/lowering/update.h"
 #include "registry/base/error.h"
 
 namespace halyard::ascend {
@@ -11,17 +12,6 @@ using dv::ScalarOp;
 
 namespace {
 
-// Returns true if the condition compares reals, whose result no register holds.
-bool on_reals(const HExpr &condition) {
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Load *l) override { reals |= l->type.is_float(); }
-        bool reals = false;
-    } found;
-    condition.accept(&found);
-    return found.reals;
-}
-
 class ScalarLowering {
 public:
     ScalarLowering(LoweringContext &s, const std::string &reason) : s_(s), reason_(reason) {}
@@ -29,7 +19,7 @@ public:
     void emit(const Store &store) {
         if (const auto *op =
                 store.value.as<Select>()) {  // a branch, if its condition is on indices
-            if (on_reals(op->condition)) refuse(store.value);
+            if (reads_reals(op->condition)) refuse(store.value);
             const dv::Expr condition = s_.index(op->condition);
             const auto branch = [&](const HExpr &e) {
                 const Stmt chosen = Store::make(store.name, e, store.index, store.param,

@@ -20,6 +20,16 @@ std::vector<const Load *> loads_of(const Expr &e) {
     return std::move(found.all);
 }
 
+bool reads_reals(const Expr &e) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *l) override { reals |= l->type.is_float(); }
+        bool reals = false;
+    } found;
+    e.accept(&found);
+    return found.reals;
+}
+
 std::set<std::string> read_by(const Store &s) {
     std::set<std::string> names;
     for (const Expr &e : {s.value, s.index}) {

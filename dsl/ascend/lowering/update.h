@@ -13,6 +13,9 @@ namespace halyard::ascend {
 
 // Returns the loads of an expression, each once.
 std::vector<const Halide::Internal::Load *> loads_of(const Halide::Expr &e);
+// Returns true if an expression loads reals. Such a condition is no branch of the scalar unit,
+// whose registers can't hold the result of a comparison of reals.
+bool reads_reals(const Halide::Expr &e);
 // Returns the names of the buffers that a store reads.
 std::set<std::string> read_by(const Halide::Internal::Store &s);
 

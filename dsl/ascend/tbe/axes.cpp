@@ -11,10 +11,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-std::string stage_name(const std::string &func) {
-    return func.substr(0, func.find('$'));
-}
-
 // Returns the name of the tensor that an operand of a product loads, through Funcs that only
 // convert.
 std::string loaded_by(Expr e, const std::map<std::string, Function> &environment) {

@@ -1,5 +1,5 @@
-// Typical mistakes of authors, an op each. Where an error should point, the line ends in "// <-
-// NAME".
+// Typical mistakes of op authors, one op each. The line that the error has to name ends in
+// "// <- NAME".
 #include "dsl/op.h"
 
 namespace halyard {
@@ -230,8 +230,8 @@ struct PlaceFromItself : Row {
     void algorithm() override {
         k = RDom(0, size("c"), "k");
         pair(c, n) = Halide::Tuple(0, 0_r);
-        // <- place_from_itself
-        pair(clamp(pair(k, n)[0], 0, size("c") - 1), n) = Halide::Tuple(k, x(k, n));
+        const Expr index = clamp(pair(k, n)[0], 0, size("c") - 1);
+        pair(index, n) = Halide::Tuple(k, x(k, n));  // <- place_from_itself
         y(c, n) = pair(c, n)[1];
     }
 };
@@ -239,35 +239,35 @@ struct PlaceFromItself : Row {
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(),
-        ops.add<AnyExtent>(), ops.add<NoSuchVar>(), ops.add<Inlined>(), ops.add<TwoNames>();
-    {
-        ops.add<TooFewArguments>();
-        ops.add<NeverDefined>();
-        ops.add<NoOutput>();
-        ops.add<UpdatedOutput>();
-        ops.add<DefinedTwice>();
-        ops.add<NoSuchSize>();
-    }
-    {
-        ops.add<RoundedConstant>();
-        ops.add<TooLarge>();
-        ops.add<RealIndex>();
-        ops.add<NoCondition>();
-        ops.add<HalfAnInteger>();
-        ops.add<UnreadInput>();
-        ops.add<NotAssociative>();
-        ops.add<BadSample>();
-    }
-    {
-        ops.add<TypoInVariant>();
-        ops.add<TypoInCondition>();
-        ops.add<TypoInLet>();
-        ops.add<UnreadScalar>();
-        ops.add<Divided>();
-        ops.add<DividedDz>();
-        ops.add<PlaceFromItself>();
-    }
+    ops.add<NoSuchLoop>();
+    ops.add<UsedElsewhere>();
+    ops.add<StoredInside>();
+    ops.add<RacingSum>();
+    ops.add<AnyExtent>();
+    ops.add<NoSuchVar>();
+    ops.add<Inlined>();
+    ops.add<TwoNames>();
+    ops.add<TooFewArguments>();
+    ops.add<NeverDefined>();
+    ops.add<NoOutput>();
+    ops.add<UpdatedOutput>();
+    ops.add<DefinedTwice>();
+    ops.add<NoSuchSize>();
+    ops.add<RoundedConstant>();
+    ops.add<TooLarge>();
+    ops.add<RealIndex>();
+    ops.add<NoCondition>();
+    ops.add<HalfAnInteger>();
+    ops.add<UnreadInput>();
+    ops.add<NotAssociative>();
+    ops.add<BadSample>();
+    ops.add<TypoInVariant>();
+    ops.add<TypoInCondition>();
+    ops.add<TypoInLet>();
+    ops.add<UnreadScalar>();
+    ops.add<Divided>();
+    ops.add<DividedDz>();
+    ops.add<PlaceFromItself>();
 }
 
 }  // namespace halyard

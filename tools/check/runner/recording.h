@@ -48,7 +48,7 @@ class RecordingWriter {
 public:
     explicit RecordingWriter(std::ostream &to) : to_(to) {}
     template<class T> void operator()(const T &value) {
-        to_.write((const char *)&value, sizeof value);
+        to_.write(reinterpret_cast<const char *>(&value), sizeof value);
     }
     void operator()(const std::string &text) {
         (*this)(text.size());

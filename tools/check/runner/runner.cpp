@@ -1,7 +1,7 @@
 // kernel_runner FILE: repeats the calls of a recording, with every tensor in a block of memory that
 // is exactly as long as the tensor. It is built plainly for oclgrind, and with the address and the
 // thread sanitizer. Only this file and the kernel run, so that reports are about the kernel. "call
-// N" on standard error says which call a report belongs to.
+// N" on standard error precedes the reports of each call.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ public:
     explicit Argument(const RecordedArgument &from) : block_(std::malloc(from.bytes.size())) {
         if (from.kind != RecordedArgument::output)
             std::memcpy(block_, from.bytes.data(), from.bytes.size());
-        buffer_.host = (uint8_t *)block_;
+        buffer_.host = static_cast<uint8_t *>(block_);
         buffer_.type = from.type;
         buffer_.dimensions = int32_t(from.dims.size());
         buffer_.dim = const_cast<halide_dimension_t *>(from.dims.data());
@@ -102,14 +102,15 @@ void halide_error(void *, const char *text) {
     std::fprintf(stderr, "kernel: %s\n", text);
 }
 
-// As in registry/base/runtime.cpp: Halide may read past the requested size, by less than this.
+// Halide may read past the requested size, by less than this (as in registry/base/runtime.cpp).
 void *halide_malloc(void *, size_t bytes) {
     constexpr size_t unit = 64;
-    char *block = (char *)std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit + 2 * unit);
+    char *block = static_cast<char *>(
+        std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit + 2 * unit));
     return block ? block + unit : nullptr;
 }
 void halide_free(void *, void *block) {
-    if (block) std::free((char *)block - 64);
+    if (block) std::free(static_cast<char *>(block) - 64);
 }
 
 #ifdef __SANITIZE_THREAD__

@@ -1,5 +1,5 @@
-// halyard ablate: what each directive of a schedule is worth: the kernel without it, against the
-// kernel with all of them.
+// halyard ablate: the effect of each directive of a schedule, measured as the kernel without it
+// against the kernel with all of them.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -37,7 +37,8 @@ struct AblateOptions {
     unsigned limit = 60;
 };
 
-// Processor time, which others on the machine don't prolong as much.
+// Returns the children's processor time, which other processes on the machine prolong less than
+// wall time.
 double children_seconds() {
     rusage used;
     getrusage(RUSAGE_CHILDREN, &used);
@@ -50,7 +51,7 @@ std::string contents_of(const fs::path &path) {
     return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-// A kernel that was compiled, without one directive or with all of them.
+// A compiled kernel, without one directive or with all of them.
 struct Build {
     std::unique_ptr<Kernel> kernel;
     fs::path path;
@@ -70,15 +71,15 @@ struct Build {
 
 struct Row {
     std::string where, call;
-    std::string refused;  // why there is no such kernel, or no right one; else:
-    Comparison time;      // without, against with
+    std::string refused;  // why there is no such kernel, or no correct one; else:
+    Comparison time;      // without the directive, against with it
     bool same_code = false;
     double more_code = 0;     // bytes
     double more_compile = 0;  // seconds
 };
 
-// The kernel's results, in a process of its own: what is dropped may have kept it within its
-// bounds, or from taking forever.
+// Returns how the kernel's results violate the contract, from a child process: without a directive
+// the kernel may access memory out of bounds or not end.
 std::string breach_of(const SelectedKernel &c, const Expected &expected, const KernelEntry &k,
                       unsigned limit) {
     return run_in_child(
@@ -100,8 +101,8 @@ double seconds_per_call(const std::function<void()> &run, int calls) {
     return std::chrono::duration<double>(SteadyClock::now() - start).count() / calls;
 }
 
-// Interleaved, in random order within each round, with the full schedule a second time as the
-// control.
+// Times both, interleaved in random order within each round, with the full schedule a second time
+// as the control run.
 Comparison compared(const std::function<void()> &without, const std::function<void()> &full,
                     const AblateOptions &o) {
     const double sample = o.seconds / o.rounds / 3;
@@ -123,11 +124,11 @@ Comparison compared(const std::function<void()> &without, const std::function<vo
         }
     }
     Comparison c = compare(times[0], times[1], times[2]);
-    if (!leaves_a_core(between(before, count()))) c.refuse(no_idle_core);
+    if (!leaves_a_core(between(before, count()))) c.withdraw(no_idle_core);
     return c;
 }
 
-// What an error says, without the op's name, which stands in the headline, and without advice.
+// Returns an error's text without the op's name, which is in the headline, and without advice.
 std::string essence(const Op &op, const std::string &error) {
     const size_t from = error.starts_with("[") ? error.find("] ") + 2 : 0;
     return with_author_names(op, error.substr(from, error.find(';', from) - from));
@@ -167,39 +168,47 @@ Row drop(const SelectedKernel &c, const Build &full, const KernelEntry &full_ent
     return row;
 }
 
-// Told apart from noise, by how much; the rest in the order of the schedule.
+// Returns the size of an effect beyond noise; 0 for the rest, which keeps the order of the
+// schedule.
 double effect(const Row &r) {
     return r.refused.empty() && !r.same_code && r.time.answer != Comparison::cannot_tell
                ? std::fabs(std::log(r.time.ratio))
                : 0;
 }
 
-void print(const std::vector<Row> &rows, const Build &full) {
+std::string time_text(const Row &r) {
+    char text[60];
+    if (effect(r) > 0) {
+        std::snprintf(text, sizeof text, "%.2fx (%.2f-%.2f)", r.time.ratio, r.time.low,
+                      r.time.high);
+        return text;
+    }
+    return r.same_code ? "noise, same code" : r.time.no_answer.empty() ? "noise" : no_idle_core;
+}
+
+// Prints the directives that can be left out. Loops and helpers make many directives of one line,
+// of which one without an effect is printed.
+void print_effects(const std::vector<Row> &rows, const Build &full) {
     std::printf("  without it:  time              code  compile\n");
     const double code = double(code_bytes(full.object));
-    // directives of each line: loops and helpers make many, of which one is shown
     std::map<std::string, int> noise;
     for (auto &r : rows)
         noise[r.where] += r.refused.empty() && effect(r) == 0;
     for (auto &r : rows) {
         if (!r.refused.empty()) continue;
-        char time[60];
         std::string more;
-        if (effect(r) > 0) {
-            std::snprintf(time, sizeof time, "%.2fx (%.2f-%.2f)", r.time.ratio, r.time.low,
-                          r.time.high);
-        } else {
+        if (effect(r) == 0) {
             const int here = std::exchange(noise[r.where], 0);
             if (here == 0) continue;
-            std::snprintf(time, sizeof time, "%s",
-                          r.same_code              ? "noise, same code"
-                          : r.time.refused.empty() ? "noise"
-                                                   : no_idle_core);
             if (here > 1) more = ", and " + std::to_string(here - 1) + " more there";
         }
-        std::printf("  %-22s %+8.0f%% %+7.2fs  %s %s%s\n", time, 100 * r.more_code / code,
-                    r.more_compile, r.where.c_str(), r.call.c_str(), more.c_str());
+        std::printf("  %-22s %+8.0f%% %+7.2fs  %s %s%s\n", time_text(r).c_str(),
+                    100 * r.more_code / code, r.more_compile, r.where.c_str(), r.call.c_str(),
+                    more.c_str());
     }
+}
+
+void print_needed(const std::vector<Row> &rows) {
     bool first = true;
     for (auto &r : rows) {
         if (r.refused.empty()) continue;
@@ -236,7 +245,8 @@ int ablate(const AblateOptions &o) {
     if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r       \r");
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Row &a, const Row &b) { return effect(a) > effect(b); });
-    print(rows, full);
+    print_effects(rows, full);
+    print_needed(rows);
     return 0;
 }
 
@@ -244,9 +254,9 @@ int ablate(const AblateOptions &o) {
 
 void add_ablate(CLI::App &app, Run &selected) {
     auto o = std::make_shared<AblateOptions>();
-    CLI::App *sub = app.add_subcommand(
-        "ablate",
-        "What each directive of a schedule is worth: time, code and compile time without it");
+    CLI::App *sub = app.add_subcommand("ablate",
+                                       "Measure the effect of each directive of a schedule: time, "
+                                       "code and compile time without it");
     add_kernel_options(*sub, o->kernel);
     sub->add_option("--time", o->seconds, "Seconds of measuring per directive")
         ->check(CLI::Range(0.001, 600.0))
@@ -255,7 +265,7 @@ void add_ablate(CLI::App &app, Run &selected) {
         ->check(CLI::Range(8, 1000))
         ->capture_default_str();
     sub->add_option("--limit", o->limit,
-                    "Seconds that compiling or a first call without a directive may take")
+                    "Limit in seconds for compiling, and for a first call without a directive")
         ->check(CLI::Range(1u, 3600u))
         ->capture_default_str();
     sub->callback([o, &selected] { selected = [o] { return ablate(*o); }; });

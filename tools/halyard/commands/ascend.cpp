@@ -37,7 +37,7 @@ struct Simulated {
         for (size_t k = 0; k < plan.inputs.size(); k++) {
             in.push_back(plan.inputs[k].copy_order.empty() ? t.in[k]
                                                            : gathered(t.in[k], plan.inputs[k]));
-            buffers[k].host = (uint8_t *)in[k].raw();
+            buffers[k].host = static_cast<uint8_t *>(in[k].raw());
             args.push_back(&buffers[k]);
         }
         for (size_t k = 0; k < numbers.size(); k++) {
@@ -45,17 +45,17 @@ struct Simulated {
             args.push_back(&numbers[k]);
         }
         for (size_t k = 0; k < out.size(); k++) {
-            lying.push_back(plan.outputs[k].copy_order.empty() ? out[k]
-                                                               : gathered(out[k], plan.outputs[k]));
-            buffers[plan.inputs.size() + k].host = (uint8_t *)lying[k].raw();
+            device_out.push_back(
+                plan.outputs[k].copy_order.empty() ? out[k] : gathered(out[k], plan.outputs[k]));
+            buffers[plan.inputs.size() + k].host = static_cast<uint8_t *>(device_out[k].raw());
             args.push_back(&buffers[plan.inputs.size() + k]);
         }
         results = ascend::simulate(plan, dtypes, args.data(), options);
         for (size_t k = 0; k < out.size(); k++)
-            if (!plan.outputs[k].copy_order.empty()) out[k].assign(lying[k]);
+            if (!plan.outputs[k].copy_order.empty()) out[k].assign(device_out[k]);
     }
     Plan plan;
-    std::vector<Tensor> in, out, lying;  // lying: out as the device writes it
+    std::vector<Tensor> in, out, device_out;  // device_out: out as the device writes it
     std::vector<dv::SimResult> results;
 
     double cycles() const {

@@ -1,4 +1,4 @@
-// What subcommands show of the simulated Ascend device. All times are its simulator's.
+// The output of subcommands for the simulated Ascend device. All times are the simulator's.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,20 +11,20 @@ namespace halyard::command {
 inline const char *const ascend_note =
     "Cycles and microseconds are the simulator's: no Ascend chip was measured.\n";
 
-// The call that an Ascend kernel is made for.
+// Returns the instance of an Ascend kernel for this call.
 Instance ascend_call(const bench::ProblemInstance &t, const std::string &dtypes,
                      const std::string &variant = "");
-// The same with the picks of a schedule that fits the chip. Throws DispatchError where the op has
-// none, or, with `strict`, where the scalar unit would have to step in.
+// Returns the same with the tunables of a schedule that fits the chip. Throws DispatchError if the
+// op has none, or, with `strict`, if the scalar unit would be needed.
 Instance ascend_instance(const bench::ProblemInstance &t, const std::string &dtypes,
                          const std::string &variant, const Tunables &tunables, bool strict);
 
-// bench: a line per problem, and one per variant that is written by hand, with the pipes' shares
-// and that of the roof that binds. False where a result left the op's bounds.
+// bench: prints a line per problem, and one per handwritten variant, with the shares of the pipes
+// and of the binding roof. Returns false if a result violates the op's contract.
 bool bench_ascend(const std::string &op, const std::vector<std::string> &problems,
                   const std::string &dtype);
-// profile: what each unit of a core did, metric by metric; `trace`: a timeline's file, a picture
-// where it ends in .svg.
+// profile: prints the work of each unit of a core, metric by metric. `trace` is a timeline's file,
+// a picture if it ends in .svg.
 void profile_ascend(const std::string &op, const std::string &problem, const std::string &dtype,
                     const std::string &variant, const std::string &trace);
 

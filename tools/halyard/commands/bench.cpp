@@ -1,5 +1,7 @@
-// halyard bench: all variants of an op side by side, beside other libraries, each with its error.
+// halyard bench: times all variants of an op against each other and against other libraries, with
+// the error of each.
 #include "bench/harness/benchmark_json.h"
+#include "bench/harness/case_list.h"
 #include "bench/harness/comparison.h"
 #include "bench/harness/kit_file.h"
 #include "bench/harness/machine.h"
@@ -32,7 +34,7 @@ struct BenchOptions {
     double wait_quiet = 0;  // seconds
 };
 
-// What is timed: a problem of the command line, of a set, or of the op's record.
+// Returns the problems to time: those of the command line, of a set, or of the op's record.
 std::vector<ShapeLine> problem_lines(const BenchOptions &o) {
     std::vector<ShapeLine> lines;
     if (!o.set.empty()) lines = shape_set(o.set, o.op);
@@ -52,7 +54,7 @@ std::vector<ShapeLine> problem_lines(const BenchOptions &o) {
     return lines;
 }
 
-// The command that times one case again.
+// Returns the command that repeats the measurement of one problem.
 std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
     const Selection &s = o.selection;
     std::string text = "halyard bench " + c.op + " --shape \"" + c.problem + "\" --isa " + s.isa +
@@ -68,7 +70,7 @@ std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
            " --min-time " + text_of("%g", o.timing.min_time);
 }
 
-// For the JSON file: what was counted, and the roof that binds.
+// Adds counters for the JSON file: the work and the binding roof.
 void add_counters(std::deque<BenchmarkCase> &cases, const Roofline &roofline) {
     for (BenchmarkCase &s : cases) {
         if (s.seconds.empty()) continue;
@@ -84,10 +86,10 @@ void add_counters(std::deque<BenchmarkCase> &cases, const Roofline &roofline) {
 
 void print_rounds(const Rounds &r) {
     if (r.repeated + r.noisy == 0) return;
-    std::printf("  warning: rounds that others disturbed: %d, of which repeated: %d; involuntary "
+    std::printf("  warning: noisy rounds: %d, of which repeated: %d; involuntary "
                 "context switches: %ld",
                 r.repeated + r.noisy, r.repeated, r.switches);
-    if (r.steal > 0.001) std::printf(", %.1f %% of a core stolen", r.steal * 100);
+    if (r.steal > 0.001) std::printf(", %.1f %% of a core's time stolen", r.steal * 100);
     if (r.pressure > 0.01)
         std::printf(", tasks waited for a core %.0f %% of the time", r.pressure * 100);
     std::printf("\n");
@@ -101,7 +103,7 @@ Column relative_column(const std::string &title) {
     return {title, text, true};
 }
 
-// --compare A B: one line for each number of threads.
+// Prints the results of --compare A B: one line for each number of threads.
 void print_pairs(const std::deque<BenchmarkCase> &pairs) {
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
         const BenchmarkCase &a = pairs[i];
@@ -111,7 +113,8 @@ void print_pairs(const std::deque<BenchmarkCase> &pairs) {
     }
 }
 
-// Times one case, prints it, and adds its runs. False where a kernel breaks the contract.
+// Times one problem, prints it and appends its runs. Returns false if a kernel violates the
+// contract.
 bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     const RegisteredOp &op = op_with_kernels(c.op);
     const std::string dtypes = dtype_set(op.record, o.dtype);
@@ -119,27 +122,27 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     const std::vector<Tensor> like = outputs_of(t);
     const Expected expected(t, like);
     const Roofline roofline(t, like, o.selection.cold);
-    std::vector<std::string> refused;
-    auto cases = kernel_cases(t, dtypes, o.selection, expected, like, refused);
+    std::vector<std::string> rejected;
+    auto cases = kernel_cases(t, dtypes, o.selection, expected, like, rejected);
     std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(),
                 c.note.empty() ? "" : ("  # " + c.note).c_str());
     if (!o.pair.empty()) cases = ab_cases(c.op, cases, o.pair);
     if (cases.empty())
         throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
-    // they come and go
+    // The load is read for each problem, because it changes.
     const Load load = warn_of_others(
         *std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);
-    machine_roofs();  // measured, if they must be, while nothing else is
+    machine_roofs();  // measured, if necessary, while nothing else is
     const Rounds rounds = measure(cases, o.timing);
     add_counters(cases, roofline);
     if (o.pair.empty())
         compare_with_dispatched(cases);
     else
         compare_pairs(cases);
-    if (!leaves_a_core(load) || !rounds.left_a_core) refuse_answers(cases, no_idle_core);
+    if (!leaves_a_core(load) || !rounds.left_a_core) withdraw_answers(cases, no_idle_core);
 
     auto columns = columns_of(cases, roofline, expected);
-    if (o.pair.empty()) columns.insert(columns.begin() + 2, relative_column("beside *"));
+    if (o.pair.empty()) columns.insert(columns.begin() + 2, relative_column("against *"));
     print_table(cases, columns);
     for (auto &s : cases) {
         if (!s.imprecise.empty() && s.threads == cases[0].threads) {
@@ -148,7 +151,7 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
         }
     }
     if (o.pair.empty()) {
-        for (auto &r : refused)
+        for (auto &r : rejected)
             std::printf("    not for this shape: %s\n", r.c_str());
     }
     std::printf("  error: max |error| / max |expected|, against %s\n",
@@ -172,9 +175,9 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     return kept;
 }
 
-// Google Benchmark as this command uses it, and the head of the output.
+// Initialises Google Benchmark and prints the head of the output.
 void begin() {
-    static char name[] = "halyard";  // its pointer is kept
+    static char name[] = "halyard";  // Google Benchmark keeps its pointer
     char *argv[] = {name, nullptr};
     int argc = 1;
     benchmark::Initialize(&argc, argv);
@@ -221,18 +224,19 @@ int bench(BenchOptions o) {
     Runs runs;
     for (auto &c : lines) {
         kept &= bench_problem(o, c, runs);
-        if (!o.json.empty()) save_json(o.json, runs);  // each time: a long set may be interrupted
+        // each time, because a long set may be interrupted
+        if (!o.json.empty()) save_json(o.json, runs);
     }
     std::printf("\nof the roof: the least time that this machine's roofs allow (halyard roofs) "
                 "over the fastest round, and what binds: operations of an ISA, or\n"
                 "the bytes of the level of memory that holds all tensors. GFLOP/s and GB/s are of "
                 "what the op's definitions count.\n"
-                "Above 100 %%: others used the machine while its roofs were measured (halyard "
+                "Above 100 %%: other processes ran while the roofs were measured (halyard "
                 "roofs --remeasure).\n");
     if (o.pair.empty()) {
-        std::printf("\n* = what a call without limits takes; beside it, with 99 %% confidence: "
-                    "faster, slower or cannot tell, against what it differs from itself "
-                    "(noise).\nx PEER: the peer's time over ours, of the minima (of the medians); "
+        std::printf("\n* = the kernel that a call without limits gets. against *: with 99 %% "
+                    "confidence faster, slower or cannot tell; noise: how much * differs from "
+                    "itself.\nx PEER: the peer's time over ours, of the minima (of the medians); "
                     "above 1 ours is faster.\n");
     }
     std::printf("%d interleaved rounds of %g s per kernel.\n", o.timing.rounds, o.timing.min_time);
@@ -241,7 +245,7 @@ int bench(BenchOptions o) {
 
 void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     if (!o.suite.empty()) {
-        refuse(sub, "with --suite, which says what is timed",
+        refuse(sub, "with --suite",
                {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare",
                 "--all-picks", "--json"});
     } else if (o.device == "ascend") {
@@ -254,57 +258,74 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
 
 }  // namespace
 
-void add_bench(CLI::App &app, Run &selected) {
-    auto o = std::make_shared<BenchOptions>();
-    CLI::App *sub = app.add_subcommand("bench",
-                                       "Time an op's kernels side by side, beside other libraries");
-    sub->footer("A kernel whose result leaves the op's error bound gets no time, and the exit "
-                "status is 1.");
+namespace {
+
+// Declares the options that select the problems.
+void add_problem_options(CLI::App *sub, BenchOptions *o) {
     sub->add_option("op", o->op, "Name of the op; with --shapes it may be left out");
     sub->add_option("--shape,-s", o->shapes,
-                    "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")
+                    "A problem such as \"m=512 k=512 n=512\"; default: those of the op's record")
         ->allow_extra_args(false);
     sub->add_option("--shapes", o->set,
                     "A set of problems: " + join(shape_set_names()) +
                         ", or a file with lines like \"matmul m=1 k=512 n=1000 g=1\"");
     sub->add_option("--suite", o->suite,
-                    "Groups of problems with goals: " + join(kit_files("suites")) +
-                        ", or a file; each op is called whole");
+                    "A suite, which is groups of problems with goals: " +
+                        join(kit_files("suites")) + ", or a file; each op is called whole");
     sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
     sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device, "ascend: simulated, in cycles")
         ->check(CLI::IsMember({"cpu", "ascend"}));
+}
+
+// Declares the options that select kernels and peers, and how they are timed.
+void add_timing_options(CLI::App *sub, BenchOptions *o) {
     sub->add_option("--isa", o->selection.isa,
                     "all, or one level: baseline, avx2, avx512; limits the peers too")
         ->capture_default_str();
     sub->add_option("--variant", o->selection.variant, "Only this variant");
-    sub->add_option("--compare", o->pair,
-                    "Is A faster than B? Labels of the table, or chosen; +5% slows that one down")
+    sub->add_option(
+           "--compare", o->pair,
+           "Compare two labels of the table, or chosen, the dispatched kernel; +5% slows one down")
         ->expected(2)
         ->type_name("A B");
     sub->add_option("--threads", o->selection.threads, "Numbers of threads to time: 1,2")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
     sub->add_option("--peers", o->selection.frameworks,
-                    "Python frameworks in the same rounds: pytorch,onnxruntime,mindspore")
+                    "Python frameworks to time in the same rounds: pytorch,onnxruntime,mindspore")
         ->delimiter(',')
         ->check(CLI::IsMember({"pytorch", "onnxruntime", "mindspore"}));
     sub->add_option("--python", o->selection.python, "The interpreter that has them")
         ->capture_default_str();
     sub->add_flag("--all-picks", o->selection.tunables,
-                  "Other values of the schedules' free choices too, compiled now");
-    sub->add_flag("--cold", o->selection.cold,
-                  "From memory: calls go round copies of the tensors that no cache holds");
+                  "Also kernels with other values of the schedules' tunables, compiled now");
+    sub->add_flag(
+        "--cold", o->selection.cold,
+        "Read from memory: calls cycle through more copies of the tensors than caches hold");
     sub->add_option("--wait-quiet", o->wait_quiet,
-                    "Wait up to so many seconds until others leave the cores alone")
+                    "Wait up to this many seconds until other processes leave enough cores idle")
         ->check(CLI::Range(0.0, 86400.0));
     sub->add_option("--json", o->json, "Write all runs to this file, in Google Benchmark's format");
-    sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds: 15, to compare two 51")
+    sub->add_option("--rounds", o->timing.rounds,
+                    "Interleaved rounds; default 15, with --compare 51")
         ->check(CLI::Range(1, 1000));
     sub->add_option("--min-time", o->timing.min_time,
-                    "Seconds per kernel and round: 0.01, to compare two 0.005")
+                    "Seconds per kernel and round; default 0.01, with --compare 0.005")
         ->check(CLI::Range(1e-4, 60.0));
+}
+
+}  // namespace
+
+void add_bench(CLI::App &app, Run &selected) {
+    auto o = std::make_shared<BenchOptions>();
+    CLI::App *sub = app.add_subcommand(
+        "bench", "Time an op's kernels against each other and against other libraries");
+    sub->footer("A kernel whose result exceeds the op's error bound is not timed, and the exit "
+                "status is 1.");
+    add_problem_options(sub, o.get());
+    add_timing_options(sub, o.get());
     sub->callback([o, sub, &selected] {
         const bool suite = !o->suite.empty();
         refuse_idle_options(*o, *sub);

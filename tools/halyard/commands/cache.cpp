@@ -1,5 +1,4 @@
-// halyard cache: the kernels that checks and tools compiled, which are kept until someone removes
-// them.
+// halyard cache: the kernels that checks and tools compiled, which are kept until they are removed.
 #include <cstdio>
 
 #include "dsl/kernel_cache.h"
@@ -9,9 +8,9 @@ namespace halyard::command {
 
 void add_cache(CLI::App &app, Run &selected) {
     auto clean = std::make_shared<bool>(false);
-    CLI::App *sub = app.add_subcommand("cache",
-                                       "Show or empty the folder where compiled kernels are kept");
-    sub->add_flag("--clean", *clean, "Remove all kernels: what is needed again is compiled again");
+    CLI::App *sub = app.add_subcommand("cache", "Show or empty the cache of compiled kernels");
+    sub->add_flag("--clean", *clean,
+                  "Remove all kernels; they are compiled again when they are needed");
     sub->callback([&selected, clean] {
         selected = [clean] {
             const std::string folder = kernel_cache().string();

@@ -1,4 +1,4 @@
-// halyard check: an op against everything its record promises.
+// halyard check: runs an op's correctness checks.
 #include <sched.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 #include "tools/halyard/commands/ulps.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/option.h"
-#include "tools/halyard/refused.h"
+#include "tools/halyard/rejections.h"
 #include "tools/tune/stale.h"
 
 namespace halyard::command {
@@ -39,7 +39,7 @@ struct CheckOptions {
     MutantArguments mutants;
 };
 
-// "500" calls or "30s" of calls, of each op.
+// Parses "500" calls or "30s" of calls, for each op.
 void set_fuzz(check::Options &options, const std::string &text) {
     char *end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
@@ -54,7 +54,7 @@ void set_fuzz(check::Options &options, const std::string &text) {
         options.fuzz_cases = int(number);
 }
 
-int run_again(const std::string &name, const std::string &text) {
+int rerun_fuzz_case(const std::string &name, const std::string &text) {
     list_all_ops(op_table());
     const OpPtr op = op_table().make(library().at(name).record.name);
     if (!op || op->form == Form::composite)
@@ -69,7 +69,7 @@ size_t usable_cores() {  // that this process may use
     return sched_getaffinity(0, sizeof set, &set) == 0 ? size_t(CPU_COUNT(&set)) : 1;
 }
 
-// The levels of this CPU that any of the ops has kernels for, or those that were asked for.
+// Returns the levels of this CPU that any of the ops has kernels for, or those that were asked for.
 std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
                                       const check::Options &o) {
     std::set<Isa> all(o.isas.begin(), o.isas.end());
@@ -85,7 +85,7 @@ std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
     return names;
 }
 
-// The command that checks these ops in the same way.
+// Returns the command that checks these ops in the same way.
 std::string repro_command(const CheckOptions &o, const std::vector<std::string> &ops) {
     std::string text = "halyard check";
     for (auto &name : ops)
@@ -120,13 +120,13 @@ int sum_up(const check::CheckRun &run, const CheckOptions &o) {
     return failed ? 1 : 0;
 }
 
-// The first failure of each kind, or all of them. They come check by check.
+// Prints the first failure of each kind, or all of them, check by check.
 void print_failures(const check::Report &r, bool all) {
     std::map<std::string, int> of_kind;
-    for (auto &kind : r.summary)
+    for (auto &kind : r.kinds)
         of_kind[kind]++;
     for (size_t k = 0; k < r.failures.size(); k++) {
-        int &left = of_kind[r.summary[k]];
+        int &left = of_kind[r.kinds[k]];
         if (left > 0 || all) std::printf("    %s\n", r.failures[k].c_str());
         if (left > 1 && !all) std::printf("      and %d more of this kind (--all)\n", left - 1);
         if (!all) left = 0;
@@ -148,8 +148,8 @@ void print_report(const check::Report &r, const std::string &place, bool all) {
     std::fflush(stdout);
 }
 
-// The ops that are checked: those that were named, each with the op that it differentiates and with
-// all of that one's gradients; or all.
+// Returns the ops to check: the named ones, each with the op that it differentiates and all
+// gradients of that; or all.
 std::vector<std::string> ops_checked(const std::vector<std::string> &named) {
     std::vector<std::string> all;
     for (auto &name : named) {
@@ -166,7 +166,7 @@ check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
     return check::checks_of(op, options);
 }
 
-// Records of this op's kernels tell about what it computes now.
+// Fails for records of this op's kernels whose algorithm has changed since.
 void check_records(const std::vector<tune::RecordFile> &files, const std::string &op,
                    check::Report &r) {
     for (auto &file : files) {
@@ -182,7 +182,7 @@ void check_records(const std::vector<tune::RecordFile> &files, const std::string
 void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     if (!o.fuzz_case.empty())
         refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
-    else if (o.mutants.asked()) {
+    else if (o.mutants.any()) {
         refuse_idle(sub, "with --mutants",
                     {"ops", "--mutants", "--mutants-in-all", "--mutant", "--until-caught", "--seed",
                      "--json", "--jobs", "--isa", "--device"});
@@ -199,17 +199,12 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     }
 }
 
-int check_ops(const CheckOptions &o) {
-    if (!o.refused.empty() && o.device != "ascend")
-        throw AttrError("check", "--refused is a list of the simulated device's: --device ascend");
-    if (!o.fuzz_case.empty()) {
-        if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
-        return run_again(o.ops[0], o.fuzz_case);
-    }
+check::Options options_of(const CheckOptions &o) {
     check::Options options;
     options.quick = o.quick;
     options.legality = o.legality;
     options.seed = o.seed;
+    options.repro_options = repro_kernel_options();
     if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
     for (auto &name : o.isas) {
         options.isas.push_back(isa_of(name));
@@ -218,26 +213,18 @@ int check_ops(const CheckOptions &o) {
                                 name + " was asked for, this CPU has up to " + name_of(host_isa()));
         }
     }
-    list_all_ops(op_table());
-    std::vector<std::string> asked;
-    for (auto &name : o.ops)
-        asked.push_back(library().at(name).record.name);
-    const std::vector<std::string> selected = !asked.empty()          ? asked
-                                              : !loaded_ops().empty() ? loaded_ops()
-                                                                      : op_table().names();
-    if (o.mutants.asked()) {
-        MutantArguments a = o.mutants;
-        a.seed = o.seed;
-        a.json = o.json;
-        a.programs = o.device == "ascend";
-        if (o.jobs) a.at_once = o.jobs;
-        return check_mutants(selected, a, options.isas);
-    }
-    if (!o.ulps.empty()) {
-        return check_ulps(selected, o.ulps, options.isas,
-                          o.jobs > 0 ? size_t(o.jobs) : usable_cores());
-    }
-    const std::vector<std::string> names = asked.empty() ? selected : ops_checked(asked);
+    return options;
+}
+
+size_t jobs_of(const CheckOptions &o) {
+    return o.jobs > 0 ? size_t(o.jobs) : usable_cores();
+}
+
+// Runs the checks of `names` in worker processes and prints each report. `named` are the ops of
+// the command line.
+check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
+                           const std::vector<std::string> &names,
+                           const std::vector<std::string> &named) {
     std::vector<tune::RecordFile> records;
     for (auto &path : o.records.empty() ? tune::committed_files() : o.records)
         records.push_back(tune::read_records(path));
@@ -245,7 +232,6 @@ int check_ops(const CheckOptions &o) {
     run.quick = o.quick;
     run.seed = o.seed;
     run.isas = isas_checked(names, options);
-    options.repro_options = repro_kernel_options();
     const bool has_other_checks = o.fuzz.empty() && o.device != "ascend";
     const auto from = std::chrono::steady_clock::now();
     const auto show = [&](size_t i, const check::Report &r) {
@@ -253,14 +239,14 @@ int check_ops(const CheckOptions &o) {
         run.reports.push_back(r);
     };
     check::in_workers(
-        names.size(), o.jobs > 0 ? size_t(o.jobs) : usable_cores(),
+        names.size(), jobs_of(o),
         [&](size_t i) {
             const std::string &name = names[i];
             check::Report r = check::check_in_child(
                 name, checks_asked_for(o, *op_table().make(name), options), options);
-            // Not every op has a program for Ascend, or a kernel of its own to call at random: only
-            // one that was named must.
-            if (has_other_checks || std::find(asked.begin(), asked.end(), name) != asked.end())
+            // Not every op has a program for Ascend, or a kernel of its own for random calls. Only
+            // an op that was named must pass something.
+            if (has_other_checks || std::find(named.begin(), named.end(), name) != named.end())
                 r.require_a_pass();
             if (has_other_checks) check_records(records, name, r);
             return check::json_of(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -275,9 +261,38 @@ int check_ops(const CheckOptions &o) {
             show(i, r);
         });
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    return run;
+}
+
+int check_ops(const CheckOptions &o) {
+    if (!o.refused.empty() && o.device != "ascend")
+        throw AttrError("check", "--refused is a list of the simulated device's: --device ascend");
+    if (!o.fuzz_case.empty()) {
+        if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
+        return rerun_fuzz_case(o.ops[0], o.fuzz_case);
+    }
+    const check::Options options = options_of(o);
+    list_all_ops(op_table());
+    std::vector<std::string> named;
+    for (auto &name : o.ops)
+        named.push_back(library().at(name).record.name);
+    const std::vector<std::string> selected = !named.empty()          ? named
+                                              : !loaded_ops().empty() ? loaded_ops()
+                                                                      : op_table().names();
+    if (o.mutants.any()) {
+        MutantArguments a = o.mutants;
+        a.seed = o.seed;
+        a.json = o.json;
+        a.programs = o.device == "ascend";
+        if (o.jobs) a.at_once = o.jobs;
+        return check_mutants(selected, a, options.isas);
+    }
+    if (!o.ulps.empty()) return check_ulps(selected, o.ulps, options.isas, jobs_of(o));
+    const std::vector<std::string> names = named.empty() ? selected : ops_checked(named);
+    const check::CheckRun run = run_checks(o, options, names, named);
     const int status = sum_up(run, o);
     if (o.device != "ascend") return status;
-    return judge_refusals(run, o.refused, !o.quick) ? 1 : status;
+    return judge_rejections(run, o.refused, !o.quick) ? 1 : status;
 }
 
 }  // namespace
@@ -286,46 +301,47 @@ void add_check(CLI::App &app, Run &selected) {
     auto o = std::make_shared<CheckOptions>();
     CLI::App *sub = app.add_subcommand(
         "check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
-    sub->add_option("ops", o->ops,
-                    "Names, each with its gradients; none = all ops, or those of --kernels");
-    sub->add_flag("--all", o->all, "Print every failure, not the first of each kind");
+    sub->add_option(
+        "ops", o->ops,
+        "Names, each checked with its gradients; default: all ops, or those of --kernels");
+    sub->add_flag("--all", o->all, "Print every failure, not only the first of each kind");
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
     sub->add_flag(
         "--legality", o->legality,
-        "Races and accesses out of bounds of CPU kernels too: compiles each with the sanitizers");
+        "Also find races and accesses out of bounds of CPU kernels, compiled with sanitizers");
     sub->add_option("--device,--backend", o->device,
                     "ascend: only the simulated device against the reference")
         ->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--refused", o->refused,
-                    "With --device ascend: a list of ops and dtypes that may lack programs; "
-                    "others, and what lacks none, fail");
+                    "With --device ascend: a list of ops and dtypes that may lack programs; other "
+                    "ones without programs fail, and so do entries that have them all");
     sub->add_option("--isa", o->isas,
-                    "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")
+                    "Levels to check: baseline,avx2,avx512; default: all of this CPU")
         ->delimiter(',');
-    sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
-    sub->add_option("--seed", o->seed, "Other random calls")
+    sub->add_option("--fuzz", o->fuzz,
+                    "Only random calls of each op: 500 of them, or as many as 30s allow");
+    sub->add_option("--seed", o->seed, "Seed of the random calls")
         ->check(whole_number(std::numeric_limits<unsigned>::max()));
     sub->add_option("--fuzz-case", o->fuzz_case,
-                    "The call that a failure of random calls printed, again");
+                    "Repeat the call that a failure of random calls printed");
     sub->add_option(
         "--ulps", o->ulps,
-        "Only the worst error of functions of one tensor, over so many f32 inputs, or all");
+        "Only the worst error of functions of one tensor, over this many f32 inputs, or all");
     sub->add_option("--records", o->records,
-                    "Tuning records that must not be stale; default: those that come with the kit")
+                    "Tuning records that must not be stale; default: those of the kit")
         ->allow_extra_args(false);
-    sub->add_option(
-           "--jobs,-j", o->jobs,
-           "Ops at once, each in a process of its own; default: as many as there are cores")
+    sub->add_option("--jobs,-j", o->jobs,
+                    "Ops at once, each in its own process; default: the number of cores")
         ->check(CLI::Range(1, 1024));
-    sub->add_option("--json", o->json, "File for the results, check by check");
+    sub->add_option("--json", o->json, "Write the results to this file, check by check");
     sub->add_option("--mutants", o->mutants.per_op,
-                    "Plant so many faults into each op and see which the checks find")
+                    "Plant this many faults in each op and count which the checks find")
         ->check(CLI::PositiveNumber);
     sub->add_option("--mutants-in-all", o->mutants.in_all,
-                    "Plant so many faults into ops that are drawn")
+                    "Plant this many faults in randomly drawn ops")
         ->check(CLI::PositiveNumber);
     sub->add_flag("--until-caught", o->mutants.until_caught,
-                  "With --mutants: no check of a fault after the first that finds it");
+                  "With --mutants: stop a fault's checks after the first that finds it");
     sub->add_option("--mutant", o->mutants.only, "One planted fault, as --mutants prints it");
     sub->callback([o, sub, &selected] {
         refuse_idle_options(*o, *sub);

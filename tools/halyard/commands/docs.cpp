@@ -1,5 +1,4 @@
-// halyard docs: reference pages, made from what the ops' records say and from calls that this build
-// answers.
+// halyard docs: reference pages, made from the ops' records and from calls of this build.
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -21,7 +20,7 @@ namespace fs = std::filesystem;
 std::string code(const std::string &s) {
     return s.find('`') == std::string::npos ? "`" + s + "`" : "`` " + s + " ``";
 }
-// A cell of a table: a bar would end it.
+// Returns a table cell's text, with bars escaped.
 std::string cell(const std::string &s) {
     std::string t;
     for (char c : s)
@@ -45,7 +44,7 @@ std::string table(const std::vector<std::string> &head,
     return s;
 }
 
-// "[..n,c]"
+// Returns "[..n,c]".
 std::string shape_text(const TensorSpec &t) {
     std::vector<std::string> parts;
     if (t.any_rank) parts.emplace_back("*");
@@ -54,40 +53,54 @@ std::string shape_text(const TensorSpec &t) {
     return "[" + join(parts, ",") + "]";
 }
 
+bool is_updated_in_place(const TensorSpec &output, const Signature &sig) {
+    return std::any_of(sig.inputs.begin(), sig.inputs.end(),
+                       [&](const TensorSpec &i) { return i.name + "_out" == output.name; });
+}
+
+// Returns a sentence for each mark in the shapes: "[*]" and "..n".
+std::string explained_marks(const OpRecord &r, const Signature &sig, bool in_place) {
+    std::set<std::string> groups;
+    bool any_rank = false;
+    for (auto *list : {&sig.inputs, &sig.outputs}) {
+        for (const TensorSpec &t : *list) {
+            any_rank |= t.any_rank;
+            if (!t.group.empty()) groups.insert(t.group);
+        }
+    }
+    std::string s;
+    if (any_rank) {
+        s = r.form == Form::elementwise && !in_place
+                ? "`[*]`: any shapes that broadcast to each other, as in NumPy; outputs have the "
+                  "broadcast one. "
+            : r.form == Form::composite ? "`[*]`: any shape. "
+                                        : "`[*]`: any shape, the same for all. ";
+    }
+    for (auto &group : groups)
+        s += "`.." + group + "`: any number of leading dimensions. ";
+    return s;
+}
+
 std::string tensors(const OpRecord &r) {
     if (r.signature.find("...") != std::string::npos)
         return "Any number of tensors: " + code(r.signature) + ".\n";
     const Signature sig(r.name, r.signature);
     std::vector<std::vector<std::string>> rows;
-    std::set<std::string> marks;
-    bool in_place = true;
-    auto add = [&](const TensorSpec &t, const char *role) {
+    const auto add = [&](const TensorSpec &t, const char *role) {
         const bool variable = t.dtype.size() == 1;
         rows.push_back(
             {code(t.name), role, code(shape_text(t)), variable ? t.dtype : t.dtype + " always"});
-        if (t.any_rank) marks.insert("*");
-        if (!t.group.empty()) marks.insert("." + t.group);
     };
     for (auto &t : sig.inputs)
         add(t, "input");
+    bool in_place = true;
     for (auto &t : sig.outputs) {
         add(t, "output");
-        bool updates = false;
-        for (auto &i : sig.inputs)
-            updates |= i.name + "_out" == t.name;
-        in_place &= updates;
+        in_place &= is_updated_in_place(t, sig);
     }
     std::string s = table({"tensor", "", "shape", "dtype"}, rows) + "\n";
-    if (marks.count("*")) {
-        s += r.form == Form::elementwise && !in_place
-                 ? "`[*]`: any shapes that broadcast to each other, as in NumPy; outputs have the "
-                   "broadcast one. "
-             : r.form == Form::composite ? "`[*]`: any shape. "
-                                         : "`[*]`: any shape, the same for all. ";
-    }
-    for (auto &m : marks)
-        if (m[0] == '.') s += "`.." + m.substr(1) + "`: any number of leading dimensions. ";
-    if (!r.axis.empty()) s += "`" + r.axis + "` is the dimension that the attribute `axis` says. ";
+    s += explained_marks(r, sig, in_place);
+    if (!r.axis.empty()) s += "`" + r.axis + "` is the dimension of the attribute `axis`. ";
     if (in_place) s += "In place: `NAME_out` is written over the input `NAME`. ";
     std::string lets;
     for (auto &l : r.lets) {
@@ -105,7 +118,7 @@ std::string dtypes(const OpRecord &r) {
     std::string s = several ? "Sets of T, U, ...: "
                     : r.form == Form::composite || r.signature.find(":") == std::string::npos
                         ? "T is one of "
-                        : "T, where it stands above, is one of ";
+                        : "T above is one of ";
     std::vector<std::string> sets;
     for (auto &d : r.dtypes)
         sets.push_back(code(d));
@@ -266,8 +279,8 @@ void add_docs(CLI::App &app, Run &selected) {
     };
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand(
-        "docs", "Reference pages of the ops, in Markdown: one to the terminal, or all to a folder");
-    sub->add_option("name", o->name, "This op's page; none = the index");
+        "docs", "Print an op's reference page in Markdown, or write all to a folder");
+    sub->add_option("name", o->name, "The op; default: the index");
     sub->add_option("--out,-o", o->dir, "Write the index and every page into this folder");
     sub->callback([o, sub, &selected] {
         if (!o->name.empty()) refuse(*sub, "with the name of an op", {"--out"});

@@ -1,4 +1,4 @@
-// halyard explain: which kernel a call gets, what refused the others, and what each costs.
+// halyard explain: which kernel a call gets, why others were rejected, and what each costs.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -22,10 +22,11 @@ struct ExplainOptions {
     std::string op, dtype, device, isa, variant;
     std::vector<std::string> shapes, attrs;
     bool price = false, json = false;
-    double strict = 0;  // 0 = not
+    double strict = 0;  // 0 is none
 };
 
-// "n=64 c=1000", as bench takes it: its first name is a dimension's, not a tensor's.
+// Returns true for "n=64 c=1000", as bench takes it: its first name is a dimension's, not a
+// tensor's.
 bool is_problem(const RegisteredOp &op, const std::string &shape) {
     const std::string name = shape.substr(0, shape.find('='));
     for (auto &t : op.signature.inputs)
@@ -34,11 +35,11 @@ bool is_problem(const RegisteredOp &op, const std::string &shape) {
 }
 
 // The tensors and attributes of the command line's call, in the dtypes it asks for.
-struct Asked {
+struct TypedCall {
     std::vector<Tensor> in;
     Attrs attrs;
 };
-Asked asked(const RegisteredOp &op, const ExplainOptions &o, const std::string &dtypes) {
+TypedCall typed_call(const RegisteredOp &op, const ExplainOptions &o, const std::string &dtypes) {
     const auto problems = problems_of(op.record);
     if (o.shapes.empty() && problems.empty())
         throw AttrError(o.op, "has no bench or sample problem, give --shape");
@@ -60,7 +61,7 @@ Asked asked(const RegisteredOp &op, const ExplainOptions &o, const std::string &
     return {in, attrs_from(op.record, o.attrs)};
 }
 
-// Does the op have kernels for it, or must the caller cast?
+// Returns nothing if the op has kernels for the dtype; otherwise how the caller must cast.
 std::optional<CastPlan> cast_of(const RegisteredOp &op, const std::string &dtype) {
     for (auto &set : op.record.dtypes)
         if (dtype.empty() || set == dtype || set.starts_with(dtype + ",")) return {};
@@ -157,7 +158,7 @@ int explain_call(const ExplainOptions &o) {
     const RegisteredOp &op = op_with_kernels(o.op);
     const Target target(o.device, o.isa, variant_called(op.record, o.variant));
     const std::optional<CastPlan> c = cast_of(op, o.dtype);
-    Asked call = asked(op, o, c ? c->instead : o.dtype);
+    TypedCall call = typed_call(op, o, c ? c->instead : o.dtype);
     const Explanation e = explanation_of(op, call.in, call.attrs);
     if (c) {
         for (size_t k : c->inputs)
@@ -181,12 +182,12 @@ int explain_call(const ExplainOptions &o) {
 
 void add_explain(CLI::App &app, Run &selected) {
     auto o = std::make_shared<ExplainOptions>();
-    CLI::App *sub = app.add_subcommand("explain",
-                                       "Say which kernel a call gets and why, and what each costs");
+    CLI::App *sub = app.add_subcommand(
+        "explain", "Show which kernel a call gets and why, and what each costs");
     sub->add_option("op", o->op, "Name of the op")->required();
     sub->add_option("--shape,-s", o->shapes,
                     "x=2x3x8x8 (or scalar) for every input, or a problem such as \"n=64 c=1000\"; "
-                    "without, the op's first")
+                    "default: the op's first")
         ->allow_extra_args(false);
     sub->add_option("--attr,-a", o->attrs, "Attribute: axis=1")->allow_extra_args(false);
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
@@ -195,7 +196,7 @@ void add_explain(CLI::App &app, Run &selected) {
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
     sub->add_flag("--price", o->price, "Measure what each candidate, copy and cast costs");
     sub->add_option("--strict", o->strict,
-                    "Fail where the call takes more than so many times its best kernel; measures")
+                    "Measure, and fail if the call takes more than this many times its best kernel")
         ->check(CLI::Range(1.0, 1e9));
     sub->add_flag("--json", o->json, "Everything as JSON");
     sub->callback([o, &selected] { selected = [o] { return explain_call(*o); }; });

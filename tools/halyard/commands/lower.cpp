@@ -1,4 +1,4 @@
-// halyard lower: what the text of an op becomes, for one of its kernels.
+// halyard lower: the code that an op becomes, for one of its kernels.
 #include <cstdio>
 
 #include "bench/harness/op_call.h"
@@ -29,7 +29,7 @@ const TextForm &form_of(const std::string &name) {
     throw AttrError("lower", "no form '" + name + "'");
 }
 
-// "tile=2": a schedule for the call is tried with them as they are.
+// Parses "tile=2". A schedule for the call is tried with these values as they are.
 Tunables tunables_as_typed(const std::string &op, const std::vector<std::string> &texts) {
     Tunables tunables;
     for (auto &text : texts) {
@@ -39,8 +39,44 @@ Tunables tunables_as_typed(const std::string &op, const std::vector<std::string>
     return tunables;
 }
 
-// The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or
-// of this CPU: nothing runs.
+void refuse_isa(const OpRecord &op, const std::string &backend, const std::string &isa) {
+    if (!isa.empty())
+        throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + backend);
+}
+
+Instance ascend_instance_of(const OpRecord &op, const TextForm &form, const LowerOptions &o,
+                            const std::string &dtypes) {
+    refuse_isa(op, "ascend", o.isa);
+    const ProblemInstance t(op_with_kernels(op.name),
+                            o.shape.empty() ? problems_of(op).front() : o.shape, dtypes);
+    if (form.name != "tbe") {
+        return ascend_instance(t, dtypes, o.variant, tunables_as_typed(op.name, o.tunables),
+                               o.strict);
+    }
+    if (!o.variant.empty() || !o.tunables.empty() || o.strict) {
+        throw AttrError(op.name, std::string(!o.variant.empty() ? "--variant"
+                                             : o.strict         ? "--strict"
+                                                                : "--picks") +
+                                     " does nothing for --to tbe");
+    }
+    Instance i = ascend_call(t, dtypes);
+    i.scheduled = false;
+    return i;
+}
+
+// Returns the variant of the op's GPU kernel: the last one, which takes every shape.
+std::string gpu_variant(const OpRecord &op, const std::string &dtypes, const std::string &variant) {
+    const std::string last = op.variants.back().name;
+    if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
+    if (dtypes != "f32")
+        throw DTypeError(op.name, "no GPU kernels for " + dtypes + ", there are f32");
+    if (!variant.empty() && variant != last)
+        throw AttrError(op.name, "no GPU kernel of variant '" + variant + "', there is " + last);
+    return last;
+}
+
+// Returns the kernel that was asked for, of those the kit builds. Its ISA may be missing in this
+// build or on this CPU, because nothing runs.
 Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOptions &o) {
     Instance i;
     i.backend = o.device.empty() ? form.backends[0] : o.device;
@@ -49,59 +85,32 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
                                          ", not for " + i.backend);
     }
     i.dtypes = dtype_set(op, o.dtype);
-    if (i.backend == "ascend") {
-        if (!o.isa.empty()) {
-            throw DispatchError(op.name,
-                                "--isa is a level of the CPU, the kernel is for " + i.backend);
-        }
-        const ProblemInstance t(op_with_kernels(op.name),
-                                o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
-        if (form.name != "tbe") {
-            return ascend_instance(t, i.dtypes, o.variant, tunables_as_typed(op.name, o.tunables),
-                                   o.strict);
-        }
-        if (!o.variant.empty() || !o.tunables.empty() || o.strict) {
-            throw AttrError(op.name, std::string(!o.variant.empty() ? "--variant"
-                                                 : o.strict         ? "--strict"
-                                                                    : "--picks") +
-                                         " does nothing for --to tbe");
-        }
-        i = ascend_call(t, i.dtypes);
-        i.scheduled = false;
-        return i;
-    }
+    if (i.backend == "ascend") return ascend_instance_of(op, form, o, i.dtypes);
     if (!o.shape.empty() || o.strict) {
         throw AttrError(op.name, std::string(o.strict ? "--strict" : "--shape") +
                                      " does nothing for " + i.backend);
     }
     const std::string variant = variant_called(op, o.variant);
+    if (i.backend != "cpu") {
+        refuse_isa(op, i.backend, o.isa);
+        i.variant = gpu_variant(op, i.dtypes, variant);
+        return i;
+    }
     const auto best = std::find_if(op.variants.begin(), op.variants.end(),
                                    [](const VariantSpec &v) { return !is_extension(v.name); });
     i.variant = variant.empty() ? best->name : variant;
-    if (i.backend == "cpu") {
-        i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
-        return i;
-    }
-    if (!o.isa.empty())
-        throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
-    const std::string last = op.variants.back().name;  // the one that takes every shape
-    if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
-    if (i.dtypes != "f32")
-        throw DTypeError(op.name, "no GPU kernels for " + i.dtypes + ", there are f32");
-    if (!variant.empty() && variant != last)
-        throw AttrError(op.name, "no GPU kernel of variant '" + o.variant + "', there is " + last);
-    i.variant = last;
+    i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
     return i;
 }
 
-// LLVM aborts where it can't go on.
+// Lowers in a child process, because LLVM aborts on errors.
 std::string text_in_child(Kernel &k, const std::string &form) {
     const TemporaryFolder folder("halyard_lower");
     return run_in_child(k.op->name,
                         [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
-// "4, 2", "0 to 47"
+// Returns "4, 2" or "0 to 47".
 std::string choices(const std::vector<int> &values) {
     for (size_t k = 1; k < values.size(); k++)
         if (values[k] != values[k - 1] + 1) return join(values);
@@ -110,7 +119,7 @@ std::string choices(const std::vector<int> &values) {
                : std::to_string(values.front()) + " to " + std::to_string(values.back());
 }
 
-// "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2"
+// Returns "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2".
 std::string headline(const Kernel &k, const std::string &comment) {
     if (comment.empty()) return "";
     const Instance &i = k.instance;
@@ -151,31 +160,29 @@ void add_lower(CLI::App &app, Run &selected) {
         forms += f.name + ": " + f.doc + (&f == &text_forms().back() ? "" : "; ");
     }
     CLI::App *sub = app.add_subcommand(
-        "lower", "Show what an op becomes: loops, statement, assembly, device code");
+        "lower", "Show the code that an op becomes: loops, statement, assembly, device code");
     sub->add_option("op", o->op, "Name of the op")->required();
     sub->add_option("--to,-t", o->to, forms + ". Default: loops")->check(CLI::IsMember(names));
     sub->add_option(
         "--shape,-s", o->shape,
-        "ascend: the problem its program is made for, \"n=64 c=1000\"; default: the op's first");
+        "ascend: the problem that the program is for, \"n=64 c=1000\"; default: the op's first");
     sub->add_flag("--strict", o->strict,
-                  "ascend: refuse what the scalar unit would have to do, element by element");
+                  "ascend: fail if the scalar unit is needed, which works element by element");
     sub->add_option("--device,--backend", o->device,
-                    "cpu, opencl, cuda or ascend, where the form has several");
+                    "cpu, opencl, cuda or ascend, if the form has several");
     sub->add_option(
         "--isa", o->isa,
-        "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any will do");
+        "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any is possible");
     sub->add_option(
         "--variant", o->variant,
         "One of the op's variants; default: its first, on a GPU the one that takes every shape");
     sub->add_option("--dtype", o->dtype,
                     "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
-    sub->add_option("--picks", o->tunables,
-                    "A value for one of the schedule's free choices: rows=4")
+    sub->add_option("--picks", o->tunables, "A value for a tunable of the schedule: rows=4")
         ->allow_extra_args(false);
-    sub->add_option(
-        "--fault", o->fault,
-        "With a planted fault, as check --mutants prints it: \"dropped-tail: loop y.s0.n\"");
-    sub->add_option("--out,-o", o->out, "File to write, instead of standard output");
+    sub->add_option("--fault", o->fault,
+                    "Plant a fault, as check --mutants prints it: \"dropped-tail: loop y.s0.n\"");
+    sub->add_option("--out,-o", o->out, "Write to this file instead of standard output");
     sub->callback([o, &selected] { selected = [o] { return lower(*o); }; });
 }
 

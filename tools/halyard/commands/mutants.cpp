@@ -1,4 +1,4 @@
-// halyard check --mutants: how many planted faults the checks find.
+// halyard check --mutants: the share of planted faults that the checks find.
 #include "tools/halyard/commands/mutants.h"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using check::Mutant;
 
-std::map<std::string, std::string> known_survivors() {  // where the installed command has them too
+std::map<std::string, std::string> known_survivors() {  // installed with the command
     return check::read_survivors(installed("share/halyard/survivors.txt"));
 }
 
@@ -36,11 +36,11 @@ void show_progress(size_t done, size_t all, const std::string &doing) {
 
 struct Tally {
     int planted = 0, equivalent = 0, caught = 0;
-    // of those that can be caught
+    // The share of those that can be caught, in percent.
     double share() const {
         return planted > equivalent ? 100.0 * caught / (planted - equivalent) : 100;
     }
-    // check -> how many it finds, whatever the others do
+    // check -> how many it finds, independently of the others
     std::map<std::string, int> by;
 };
 
@@ -60,10 +60,10 @@ bool was_planted(const Mutant &m) {
            m.status == Mutant::equivalent;
 }
 
-// Each kind of fault: planted, caught, and how many each check would find alone. Gives that of all
-// kinds together.
+// Prints a line for each kind of fault: planted, caught, and how many each check finds on its own.
+// Returns the sum of all kinds.
 Tally print_table(const std::vector<Mutant> &mutants) {
-    std::map<std::string, Tally> summary;
+    std::map<std::string, Tally> kinds;
     Tally all;
     std::vector<std::string> checks;
     const auto has = [&](const std::string &c) {
@@ -82,7 +82,7 @@ Tally print_table(const std::vector<Mutant> &mutants) {
     }
     for (auto &m : mutants) {
         if (!was_planted(m)) continue;
-        for (Tally *t : {&summary[m.kind()], &all}) {
+        for (Tally *t : {&kinds[m.kind()], &all}) {
             t->planted++;
             t->equivalent += m.status == Mutant::equivalent;
             t->caught += m.status == Mutant::caught;
@@ -95,11 +95,11 @@ Tally print_table(const std::vector<Mutant> &mutants) {
         std::printf(" %5s", c.c_str());
     std::printf("\n");
     for (auto &kind : fault_kinds())
-        if (summary.count(kind.name)) print_row(kind.name, summary[kind.name], checks);
+        if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
     for (auto &[kind, what] : dv::fault_kinds()) {
         const bool printed = std::ranges::any_of(
             fault_kinds(), [&](const FaultKind &k) { return k.name == kind; });
-        if (!printed && summary.count(kind)) print_row(kind, summary[kind], checks);
+        if (!printed && kinds.count(kind)) print_row(kind, kinds[kind], checks);
     }
     print_row("all", all, checks);
     return all;
@@ -127,11 +127,57 @@ void save(const std::string &path, const MutantArguments &a, Isa isa,
                Durability::to_system);
 }
 
+// Marks a survivor that survivors.txt has as equivalent, and prints the mutant if it is of
+// interest: a survivor, or one that was asked for.
+void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known, bool was_asked_for) {
+    const std::string *reason = check::reason_for(known, m);
+    if (m.status == Mutant::survived && reason) {
+        m.status = Mutant::equivalent;
+        m.output = *reason;
+    }
+    const std::string text = m.text();
+    if (m.status == Mutant::caught && reason)
+        std::printf("caught, although survivors.txt lists it: %s\n", text.c_str());
+    if (was_asked_for)
+        std::printf("%s: %s %s\n", text.c_str(), name_of(m.status), m.output.c_str());
+    else if (m.status == Mutant::equivalent)
+        std::printf("equivalent: %s\n    %s\n", text.c_str(), m.output.c_str());
+    if (m.status != Mutant::survived) return;
+    std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"\n", text.c_str(),
+                m.place.ends_with("ascend") ? "the reason is not known"
+                : m.reached                 ? "checks execute it"
+                                            : "no check executes it",
+                text.c_str());
+}
+
+size_t count_of(const std::vector<Mutant> &mutants, Mutant::Status status) {
+    return size_t(std::ranges::count(mutants, status, &Mutant::status));
+}
+
+void print_summary(const std::vector<Mutant> &mutants, const check::MutantOptions &o) {
+    const Tally all = print_table(mutants);
+    std::set<std::string> tried;
+    for (auto &m : mutants)
+        tried.insert(m.op);
+    std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none "
+                "(reasons in survivors.txt)\n",
+                tried.size(),
+                o.programs     ? "Ascend"
+                : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
+                               : name_of(o.isa),
+                all.planted, all.equivalent);
+    std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %zu survived\n",
+                all.caught, all.planted - all.equivalent, all.share(),
+                all.planted ? 100.0 * all.caught / all.planted : 0,
+                count_of(mutants, Mutant::survived));
+    std::printf("not counted: %zu of the same code, %zu refused by the compiler\n",
+                count_of(mutants, Mutant::same_code), count_of(mutants, Mutant::refused));
+}
+
 }  // namespace
 
 int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
                   const std::vector<Isa> &isas) {
-    const Isa isa = isas.empty() ? host_isa() : isas.back();
     check::MutantOptions o;
     o.everywhere = isas.empty();
     o.ops = ops;
@@ -139,59 +185,18 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     o.seed = a.seed;
     o.at_once = a.at_once;
     o.only = a.only;
-    o.isa = isa;
+    o.isa = isas.empty() ? host_isa() : isas.back();
     o.on_progress = show_progress;
     o.in_all = a.in_all;
     o.until_caught = a.until_caught;
     o.programs = a.programs;
     const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
-    std::set<std::string> tried;
-    int survived = 0, same = 0, refused = 0;
-    for (auto &m : mutants) {
-        const std::string *reason = check::reason_for(known, m);
-        if (m.status == Mutant::survived && reason) {
-            m.status = Mutant::equivalent;
-            m.output = *reason;
-        }
-        if (m.status == Mutant::caught && reason) {
-            std::printf("caught, though survivors.txt says that nothing can: %s\n",
-                        m.text().c_str());
-        }
-        if (!a.only.empty())
-            std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.status), m.output.c_str());
-        else if (m.status == Mutant::equivalent)
-            std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.output.c_str());
-        if (m.status == Mutant::survived) {
-            std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"\n",
-                        m.text().c_str(),
-                        m.place.ends_with("ascend") ? "nobody knows why"
-                        : m.reached                 ? "checks execute it"
-                                                    : "no check executes it",
-                        m.text().c_str());
-        }
-        survived += m.status == Mutant::survived;
-        same += m.status == Mutant::same_code;
-        refused += m.status == Mutant::refused;
-        tried.insert(m.op);
-    }
-    if (a.only.empty()) {
-        const Tally all = print_table(mutants);
-        std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none "
-                    "(survivors.txt says why)\n",
-                    tried.size(),
-                    o.programs     ? "Ascend"
-                    : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
-                                   : name_of(isa),
-                    all.planted, all.equivalent);
-        std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %d survived\n",
-                    all.caught, all.planted - all.equivalent, all.share(),
-                    all.planted ? 100.0 * all.caught / all.planted : 0, survived);
-        std::printf("not counted: %d of the same code, %d refused by the compiler\n", same,
-                    refused);
-    }
-    if (!a.json.empty()) save(a.json, a, isa, mutants);
-    return survived ? 1 : 0;
+    for (auto &m : mutants)
+        judge_mutant(m, known, !a.only.empty());
+    if (a.only.empty()) print_summary(mutants, o);
+    if (!a.json.empty()) save(a.json, a, o.isa, mutants);
+    return count_of(mutants, Mutant::survived) ? 1 : 0;
 }
 
 }  // namespace halyard::command

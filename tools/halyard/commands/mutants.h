@@ -10,14 +10,14 @@ namespace halyard::command {
 struct MutantArguments {
     int per_op = 0, in_all = 0, at_once = 2;
     bool until_caught = false, programs = false;
-    bool asked() const { return per_op || in_all || !only.empty(); }
+    bool any() const { return per_op || in_all || !only.empty(); }
     unsigned seed = 1;
     std::vector<std::string> only;
     std::string json;
 };
-// Faults in kernels of any dtypes and instruction set or, where `isas` says one, in those of the
-// ops' first dtypes on it. Prints the survivors and a table of what was caught by which check. 1
-// when there is a survivor that isn't in survivors.txt.
+// Plants faults in kernels of any dtypes and instruction set or, if `isas` has one, in those of the
+// ops' first dtypes on it. Prints the survivors and a table of faults by check. Returns 1 if a
+// survivor isn't in survivors.txt.
 int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
                   const std::vector<Isa> &isas);
 

@@ -1,5 +1,5 @@
-// halyard new: an op that passes, to be changed into the one that is wanted; in the kit, in a
-// project, or with a project around it.
+// halyard new: creates an op that passes its checks, for its author to change: in the kit, in a
+// project, or with a new project around it.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -22,7 +22,7 @@ struct NewOptions {
     std::string op, like = "unary", project;
 };
 
-// tools/halyard/templates: the op files, and what the project's main calls them with.
+// The templates in tools/halyard/templates, with the arguments of the call in the project's main.
 struct Template {
     const char *name, *arguments;
 };
@@ -43,7 +43,8 @@ std::string read(const fs::path &path) {
 
 using Words = std::vector<std::pair<std::string, std::string>>;
 
-// The template, with every word replaced, in one pass: what is put in is never looked at again.
+// Returns the template with every placeholder replaced, in one pass: replacements aren't searched
+// again.
 std::string filled(const std::string &name, const Words &words) {
     const std::string text = read(installed("share/halyard/templates") / name);
     std::string s;
@@ -89,7 +90,7 @@ bool spelled(const std::string &s, bool upper) {
            !(s[0] >= '0' && s[0] <= '9') && s.back() != '_' && s.find("__") == std::string::npos;
 }
 
-// Throws AttrError where C++, the registry or a gradient's name stands against it.
+// Throws AttrError if C++, the registry or a gradient's name rules out the name.
 void check_op_name(const std::string &name) {
     if (!spelled(name, false)) {
         throw AttrError(
@@ -118,10 +119,10 @@ void check_project_name(const std::string &name) {
         throw AttrError(name,
                         "is no name for a project: letters, digits and single _, a letter first");
     }
-    // CMake's targets, and ours
+    // Targets of CMake and of the kit.
     if (is_word_of_cpp(name) ||
         one_of(name, {"all", "clean", "halyard", "help", "install", "package", "test"}) ||
-        // folders of headers
+        // Folders of headers.
         one_of(name, {"bench", "dsl", "kernels", "nn", "primitives", "registry", "tools", "train"}))
         throw AttrError(name, "is no name for a project: C++, CMake or the kit has that word");
 }
@@ -132,7 +133,7 @@ void print_next(const std::vector<std::string> &commands) {
         std::printf("  %s\n", c.c_str());
 }
 
-// A project of one op. Its name is the folder's.
+// Creates a project with one op. Its name is the folder's.
 int new_project(const NewOptions &o, const Template &like, Words words) {
     fs::path dir = fs::path(o.project).lexically_normal();
     if (!dir.has_filename()) dir = dir.parent_path();
@@ -165,7 +166,7 @@ int new_project(const NewOptions &o, const Template &like, Words words) {
     return 0;
 }
 
-// An op file beside those that `lists` has, and its line there.
+// Creates an op file in the folder of `lists`, and adds its line there.
 int new_file(const NewOptions &o, const fs::path &lists, const char *end, const Words &words) {
     const fs::path file = lists.parent_path() / (o.op + ".cpp");
     if (fs::exists(file)) throw IoError(file, "is there already");
@@ -213,14 +214,13 @@ int run(const NewOptions &o) {
 
 void add_new(CLI::App &app, Run &selected) {
     auto o = std::make_shared<NewOptions>();
-    CLI::App *sub = app.add_subcommand("new", "Write an op that passes, to start from");
+    CLI::App *sub = app.add_subcommand("new", "Create an op that passes its checks, to start from");
     sub->footer("In the kit's folder: kernels/NAME.cpp and its CMake line. In a project's: "
                 "NAME.cpp and its line.");
     sub->add_option("name", o->op, "The op's name and its file's")->required();
-    sub->add_option("--like", o->like, "What it is like: unary (default), softmax, matmul, conv2d")
+    sub->add_option("--like", o->like, "The template: unary (default), softmax, matmul, conv2d")
         ->check(CLI::IsMember({"unary", "softmax", "matmul", "conv2d"}));
-    sub->add_option("--project", o->project,
-                    "Write a project of its own into this folder, named after it");
+    sub->add_option("--project", o->project, "Create a project in this folder, named after it");
     sub->callback([o, &selected] { selected = [o] { return run(*o); }; });
 }
 

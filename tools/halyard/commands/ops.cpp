@@ -1,4 +1,4 @@
-// halyard ops: what this build has.
+// halyard ops: lists the ops of this build.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace halyard::command {
 namespace {
 using nlohmann::json;
 
-// {"cpu": {"dtypes": ["f32", ...], "why_not": ["f64: no kernel in this build"]}, ...}
+// Returns {"cpu": {"dtypes": ["f32", ...], "why_not": ["f64: no kernel in this build"]}, ...}.
 json dtypes_on(const OpInfo &op) {
     json all;
     for (const Backend &b : backends_of(op))
@@ -60,56 +60,68 @@ json as_json(const OpInfo &op) {
             {"contract", {{"measure", measures[r.contract.measure]}, {"ulps", r.contract.ulps}}}};
 }
 
-void print_details(const OpInfo &op) {
-    const OpRecord &r = *op.record;
-    const KernelSummary summary = kernel_summary(op);
-    auto line = [](const char *label, const std::string &text) {
-        if (!text.empty()) std::printf("  %-12s%s\n", label, text.c_str());
-    };
-    std::printf("%s: %s\n", r.name.c_str(), r.signature.c_str());
-    line("", r.doc);
-    if (!r.internal) {
-        line("names", "ops::" + class_name(r) + ", F::" + function_name(r) +
-                          (r.other_names.empty() ? "" : ", F::" + join(r.other_names, ", F::")));
-    }
-    line("family", family_of(op));
-    line("form", form_of(r));
-    line("dtypes", join(r.dtypes, " "));
-    for (const Backend &b : backends_of(op)) {
-        line(b.name.c_str(), b.dtypes.empty() ? "-" : join(b.dtypes, " "));
-        for (const std::string &why : b.why_not)
-            line("", why);
-    }
-    line("ISAs", join(summary.isas));
-    for (auto &v : r.variants) {
-        if (!v.name.empty()) {
-            line(&v == &r.variants[0] ? "variants" : "",
-                 v.name + (v.when.empty() ? " (any shape)" : " when " + v.when));
-        }
-    }
-    line("layouts", join(summary.layouts));
-    line("gradients", join(op.gradients));
-    bool first = true;
-    for (auto &a : r.attrs) {
-        std::string text = a.name + ": " + name_of_kind(a.kind);
-        if (!a.choices.empty()) text += " of " + join(a.choices, "|");
-        if (!a.parts.empty()) text += " (" + join(a.parts) + ")";
-        line(first ? "attributes" : "",
-             text + (a.value == "!" ? ", required"
-                                    : " = " + (default_of(a).empty() ? "(empty)" : default_of(a))));
-        first = false;
-    }
-    for (auto &c : r.conditions)
-        line(&c == &r.conditions[0] ? "conditions" : "", c);
-    line("error bound", bound_of(r.contract));
-    for (auto &b : r.bench)
-        line(&b == &r.bench[0] ? "bench" : "", b);
-    for (auto &s : r.samples)
-        line(&s == &r.samples[0] ? "samples" : "", s);
-    if (!op.kernels->empty()) line("kernels", std::to_string(op.kernels->size()));
+// Prints a line of an op's details, unless its text is empty.
+void print_detail(const char *label, const std::string &text) {
+    if (!text.empty()) std::printf("  %-12s%s\n", label, text.c_str());
 }
 
-// What doesn't fit into the table stays visible in `halyard ops NAME`.
+// Prints a detail that is a list, an entry a line.
+void print_details(const char *label, const std::vector<std::string> &texts) {
+    for (size_t k = 0; k < texts.size(); k++)
+        print_detail(k == 0 ? label : "", texts[k]);
+}
+
+std::vector<std::string> texts_of_variants(const OpRecord &r) {
+    std::vector<std::string> all;
+    for (auto &v : r.variants) {
+        const std::string condition = v.when.empty() ? " (any shape)" : " when " + v.when;
+        if (!v.name.empty()) all.push_back(v.name + condition);
+    }
+    return all;
+}
+
+std::string text_of(const AttrSpec &a) {
+    std::string text = a.name + ": " + name_of_kind(a.kind);
+    if (!a.choices.empty()) text += " of " + join(a.choices, "|");
+    if (!a.parts.empty()) text += " (" + join(a.parts) + ")";
+    if (a.value == "!") return text + ", required";
+    return text + " = " + (default_of(a).empty() ? "(empty)" : default_of(a));
+}
+
+void print_op(const OpInfo &op) {
+    const OpRecord &r = *op.record;
+    const KernelSummary summary = kernel_summary(op);
+    std::printf("%s: %s\n", r.name.c_str(), r.signature.c_str());
+    print_detail("", r.doc);
+    if (!r.internal) {
+        print_detail("names",
+                     "ops::" + class_name(r) + ", F::" + function_name(r) +
+                         (r.other_names.empty() ? "" : ", F::" + join(r.other_names, ", F::")));
+    }
+    print_detail("family", family_of(op));
+    print_detail("form", form_of(r));
+    print_detail("dtypes", join(r.dtypes, " "));
+    for (const Backend &b : backends_of(op)) {
+        print_detail(b.name.c_str(), b.dtypes.empty() ? "-" : join(b.dtypes, " "));
+        for (const std::string &why : b.why_not)
+            print_detail("", why);
+    }
+    print_detail("ISAs", join(summary.isas));
+    print_details("variants", texts_of_variants(r));
+    print_detail("layouts", join(summary.layouts));
+    print_detail("gradients", join(op.gradients));
+    std::vector<std::string> attributes;
+    for (auto &a : r.attrs)
+        attributes.push_back(text_of(a));
+    print_details("attributes", attributes);
+    print_details("conditions", r.conditions);
+    print_detail("error bound", bound_of(r.contract));
+    print_details("bench", r.bench);
+    print_details("samples", r.samples);
+    if (!op.kernels->empty()) print_detail("kernels", std::to_string(op.kernels->size()));
+}
+
+// Cuts a text that is too wide for the table; `halyard ops NAME` prints it whole.
 std::string cut(const std::string &s, size_t width) {
     return s.size() <= width ? s : s.substr(0, width - 2) + "..";
 }
@@ -118,7 +130,7 @@ int width_of(const std::string &backend) {
     return backend == "cpu" ? 32 : 20;
 }
 
-// Dtypes, and "*" where some calls have no program all the same: the op's details say why.
+// Returns the dtypes, with "*" if some calls have no program; the op's details give the reasons.
 std::string column_of(const OpInfo &op, const Backend &b) {
     if (op.record->form == Form::composite && b.name != "cpu") return "(its parts)";
     if (b.dtypes.empty()) return "-";
@@ -144,7 +156,7 @@ struct OpsOptions {
     bool json = false, all = false, no_gradient = false;
 };
 
-// Family names go by their beginning, whatever the case: "norm" is Norms.
+// Compares the beginning of a family's name without regard to case: "norm" selects Normalization.
 bool starts_alike(const std::string &whole, const std::string &start) {
     return whole.size() >= start.size() && std::equal(start.begin(), start.end(), whole.begin(),
                                                       [](unsigned char a, unsigned char b) {
@@ -152,7 +164,7 @@ bool starts_alike(const std::string &whole, const std::string &start) {
                                                       });
 }
 
-bool wanted(const OpInfo &op, const OpsOptions &o) {
+bool is_selected(const OpInfo &op, const OpsOptions &o) {
     const auto &sets = op.record->dtypes;
     const bool has_dtype = std::any_of(sets.begin(), sets.end(), [&](const std::string &set) {
         return set.substr(0, set.find(',')) == o.dtype;
@@ -162,13 +174,13 @@ bool wanted(const OpInfo &op, const OpsOptions &o) {
 }
 
 int list(const OpsOptions &o) {
-    if (!o.dtype.empty()) dtype_of(o.dtype);  // refuses what is none
+    if (!o.dtype.empty()) dtype_of(o.dtype);  // throws if it isn't a dtype
     if (!o.name.empty()) {
         const OpInfo one = op_info(o.name);
         if (o.json)
             std::printf("%s\n", as_json(one).dump(1).c_str());
         else
-            print_details(one);
+            print_op(one);
         return 0;
     }
     json list = json::array();
@@ -179,7 +191,7 @@ int list(const OpsOptions &o) {
                     "signature", "variants, layouts");
     }
     for (auto &[op_name, op] : op_infos()) {
-        if (!wanted(op, o)) continue;
+        if (!is_selected(op, o)) continue;
         kernels += op.kernels->size();
         if (o.json)
             list.push_back(as_json(op));
@@ -211,10 +223,10 @@ void add_ops(CLI::App &app, Run &selected) {
     sub->add_option("name", o->name, "Show this op in detail");
     sub->add_flag("--json", o->json, "Everything, as JSON");
     sub->add_option("--family", o->family,
-                    "Only ops of this family, as `halyard docs` lists them: Reductions, norm");
-    sub->add_option("--dtype", o->dtype, "Only ops that take this dtype");
+                    "Only ops of this family, by the beginning of its name: Reductions, norm");
+    sub->add_option("--dtype", o->dtype, "Only ops with kernels for this dtype");
     sub->add_flag("--no-gradient", o->no_gradient, "Only ops without a gradient");
-    sub->add_flag("--all", o->all, "Internal ops too, on lines of their own");
+    sub->add_flag("--all", o->all, "Also internal ops, on lines of their own");
     sub->callback([o, sub, &selected] {
         if (!o->name.empty()) {
             refuse(*sub, "with the name of an op",

@@ -1,4 +1,4 @@
-// halyard profile: where one kernel spends its time and its memory, stage by stage.
+// halyard profile: the time and the memory of one kernel, stage by stage.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/system_load.h"
 #include "dsl/all_ops.h"
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "registry/base/parallel.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
@@ -32,7 +32,7 @@ struct Stage {
     double allocations = 0;           // per call
 };
 
-// One call after another for as long as `seconds`; how long each took on average. Adds to `calls`.
+// Repeats the call for `seconds` and returns the mean time of a call. Adds their number to `calls`.
 double time_calls(const std::function<void()> &run, double seconds, int64_t &calls) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
@@ -104,7 +104,7 @@ void print_stages(const std::vector<Stage> &stages) {
     if (left_out) std::printf("  %d more, together %.2f us\n", left_out, rest * 1e6);
 }
 
-// One call's timeline. `plain`: seconds of a call that nobody watches.
+// Writes the timeline of one call. `plain` is the seconds of a call without tracing.
 void trace(const SelectedKernel &selected, double plain, const std::string &path) {
     const std::string name = selected.op.record.name;
     Instance traced = selected.instance;
@@ -143,7 +143,7 @@ int profile(const ProfileOptions &o) {
     constexpr int rounds = 8;
     double best_plain = 1e30, best_watched = 1e30;
     int64_t calls = 0, ignored = 0;
-    for (int k = 0; k < rounds; k++) {  // interleaved, so that what else runs slows both
+    for (int k = 0; k < rounds; k++) {  // interleaved, so that other processes slow both
         best_plain = std::min(best_plain, time_calls(run_plain, o.seconds / rounds / 4, ignored));
         best_watched = std::min(best_watched, time_calls(run_watched, o.seconds / rounds, calls));
     }
@@ -166,7 +166,7 @@ int profile(const ProfileOptions &o) {
     std::printf("%s\n", best_watched < 1.1 * best_plain
                             ? "the shares are those of the kernel"
                             : "watching is a part of the shares of its shortest stages");
-    halide_profiler_reset();  // else it reports at exit, too
+    halide_profiler_reset();  // otherwise it reports at exit, too
     if (!o.trace.empty()) trace(selected, best_plain, o.trace);
     return 0;
 }
@@ -179,7 +179,7 @@ void add_profile(CLI::App &app, Run &selected) {
     add_kernel_options(*sub, o->kernel);
     sub->add_option("--trace", o->trace,
                     "Write when each stage of one call began and ended, for chrome://tracing or "
-                    "ui.perfetto.dev; ascend: as a picture where it ends in .svg");
+                    "ui.perfetto.dev; ascend: as a picture if the name ends in .svg");
     sub->add_option("--device,--backend", o->device,
                     "ascend: what each unit of the simulated chip does")
         ->check(CLI::IsMember({"cpu", "ascend"}));

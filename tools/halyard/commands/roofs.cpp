@@ -1,4 +1,5 @@
-// halyard roofs: what this machine can do at most.
+// halyard roofs: the measured limits of this machine.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,38 +14,46 @@ struct RoofsOptions {
     bool remeasure = false;
 };
 
-void print(const roofs::Roofs &r) {
-    std::printf("%s\n", r.machine.c_str());
-    if (r.load > 0.5) {
-        std::printf("warning: the load average was %.2f when they were measured: --remeasure when "
-                    "nobody else is at work\n",
-                    r.load);
-    }
-    int threads = 0;
+void print_peaks(const std::vector<roofs::Peak> &peaks) {
     std::printf("\n  threads  GFLOP/s       f32       f64   f16->f32  bf16->f32\n");
-    for (auto &p : r.peaks) {
+    for (auto &p : peaks) {
         if (p.dtype != DType::f32) continue;
         std::printf("  %7d  %-8s", p.threads, name_of(p.isa));
         for (DType t : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
-            const roofs::Peak *found = nullptr;
-            for (auto &q : r.peaks)
-                if (q.threads == p.threads && q.isa == p.isa && q.dtype == t) found = &q;
+            const auto found = std::find_if(peaks.begin(), peaks.end(), [&](const roofs::Peak &q) {
+                return q.threads == p.threads && q.isa == p.isa && q.dtype == t;
+            });
             const int width = t == DType::f32 || t == DType::f64 ? 9 : 10;
-            if (found)
+            if (found != peaks.end())
                 std::printf(" %*.1f", width, found->rate * 1e-9);
             else
                 std::printf(" %*s", width, "-");
         }
         std::printf("\n");
     }
+}
+
+void print_levels(const std::vector<roofs::Level> &levels) {
+    int threads = 0;
     std::printf("\n  threads  GB/s           read     write      copy     a+b=c   copy, bypassing "
                 "the caches\n");
-    for (auto &l : r.levels) {
+    for (auto &l : levels) {
         if (threads && threads != l.threads) std::printf("\n");
         threads = l.threads;
         std::printf("  %7d  %-8s %9.1f %9.1f %9.1f %9.1f %9.1f\n", l.threads, l.name.c_str(),
                     l.read * 1e-9, l.write * 1e-9, l.copy * 1e-9, l.add * 1e-9, l.bypass * 1e-9);
     }
+}
+
+void print(const roofs::Roofs &r) {
+    std::printf("%s\n", r.machine.c_str());
+    if (r.load > 0.5) {
+        std::printf("warning: the load average was %.2f when they were measured: --remeasure when "
+                    "the machine is idle\n",
+                    r.load);
+    }
+    print_peaks(r.peaks);
+    print_levels(r.levels);
     for (const std::string &reason : r.unmeasured)
         std::printf("  not measured: %s\n", reason.c_str());
 }
@@ -54,8 +63,8 @@ void print(const roofs::Roofs &r) {
 void add_roofs(CLI::App &app, Run &selected) {
     auto o = std::make_shared<RoofsOptions>();
     CLI::App *sub = app.add_subcommand(
-        "roofs", "What this machine can do at most: operations and bytes per second, measured");
-    sub->add_flag("--remeasure", o->remeasure, "Measure again, though this machine's are known");
+        "roofs", "Measure this machine's limits: operations and bytes per second");
+    sub->add_flag("--remeasure", o->remeasure, "Measure again, even if they are known");
     sub->callback([o, &selected] {
         selected = [o] {
             print(machine_roofs(o->remeasure));

@@ -1,4 +1,4 @@
-// halyard run: a primitive on .npy files, as a program would call it.
+// halyard run: a primitive on .npy files, called as a program calls it.
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -24,7 +24,7 @@ struct RunOptions {
     std::vector<std::string> in, attrs, dtypes, grads;
 };
 
-// Files appear under their names only when all of them are complete.
+// Writes files. They appear under their names only when all of them are complete.
 class Writer {
 public:
     explicit Writer(const std::string &dir) : dir_(dir) {
@@ -62,8 +62,8 @@ private:
     std::string lines_;
 };
 
-// A file's bytes are read in any order, and a pipe that nobody writes to would keep the command for
-// ever.
+// Throws IoError unless the path is a regular file: bytes are read in any order, and a pipe without
+// a writer would block the command.
 void require_file(const std::string &path) {
     std::error_code ignored;
     const fs::file_status status = fs::status(path, ignored);
@@ -95,7 +95,7 @@ struct Results {
     }
 };
 
-// Tensors by name, as an op's signature or the command line calls them.
+// Tensors with their names in the op's signature or on the command line.
 struct Named {
     std::vector<std::string> names;
     std::vector<Tensor> tensors;
@@ -108,8 +108,8 @@ struct Named {
 
 using Call = std::function<std::vector<Tensor>()>;
 
-// The call's outputs, called as `output_names` says, and the gradients in `x`, whose files' names
-// are those of the inputs: d_x.npy.
+// Writes the call's outputs under output_names(), and the gradients in `x` under the inputs' names:
+// d_x.npy.
 void run_with_gradients(const RunOptions &o, const Named &x, const Call &call,
                         const std::function<std::vector<std::string>(size_t)> &output_names,
                         Results &results) {
@@ -140,8 +140,8 @@ void run_with_gradients(const RunOptions &o, const Named &x, const Call &call,
         results.files.emplace_back("d_" + x.names[k] + ".npy", dx[k]);
 }
 
-// Ops of any number of tensors: every one is called x, so their order counts. Of several outputs
-// each has a number, y0, y1, ...
+// Runs a variadic op. All inputs are called x, so their order counts. Several outputs are numbered:
+// y0, y1, ...
 void run_variadic(const VariadicOp &op, const RunOptions &o, Results &results) {
     std::vector<TensorSpec> specs(o.in.size());
     for (size_t k = 0; k < specs.size(); k++)
@@ -167,8 +167,8 @@ void run_variadic(const VariadicOp &op, const RunOptions &o, Results &results) {
     run_with_gradients(o, x, call, output_names, results);
 }
 
-// What each input was before the call, and of those that the call wrote into, as batch_norm does
-// into its running statistics, what it is now: mean_out.npy.
+// Keeps copies of the inputs and afterwards returns those that the call changed, as batch_norm does
+// with its running statistics: mean_out.npy.
 class ChangedInputs {
 public:
     ChangedInputs(const Signature &signature, const std::vector<Tensor> &in)
@@ -208,8 +208,6 @@ std::vector<Tensor> inputs_of(const RegisteredOp &op, const RunOptions &o) {
 }
 
 void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results) {
-    // there it is a program written by hand
-    if (o.device != "ascend") variant_called(op.record, o.variant);  // throws for an unknown one
     const Primitive primitive(op, attrs_from(op.record, o.attrs));
     const std::vector<Tensor> in = inputs_of(op, o);
     const ChangedInputs changed(op.signature, in);
@@ -235,9 +233,14 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
 }
 
 int run(const RunOptions &o) {
-    const Target target(o.device, o.isa, o.variant);
+    const VariadicOp *variadic = variadic_op(o.op);
+    // On Ascend a variant is a handwritten program.
+    const bool is_kernel_variant = !variadic && o.device != "ascend";
+    const Target target(o.device, o.isa,
+                        is_kernel_variant ? variant_called(library().at(o.op).record, o.variant)
+                                          : o.variant);
     Results results;
-    if (const VariadicOp *variadic = variadic_op(o.op))
+    if (variadic)
         run_variadic(*variadic, o, results);
     else
         run_signature(library().at(o.op), o, results);

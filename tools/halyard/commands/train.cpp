@@ -1,4 +1,4 @@
-// halyard train: a network of examples/recipes.h on a folder of files.
+// halyard train: trains a network of examples/recipes.h on a folder of files.
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -36,7 +36,7 @@ struct TrainRequest {
 
 constexpr double ascend_loss_scale = 1024;
 
-// What is said at the end.
+// Collects the results that are printed at the end.
 struct LastEpoch : Callback {
     void on_train_epoch_begin(RunContext &) override {
         sum = 0;
@@ -70,7 +70,7 @@ uint64_t seed_of(const TrainRequest &o) {
     return o.seed.value_or(examples::LeNet5Options().seed);
 }
 
-// What stands beside the curves.
+// Returns the settings that the page shows with the curves.
 std::vector<std::pair<std::string, std::string>> about_of(const TrainRequest &o,
                                                           const examples::Settings &s) {
     return {{"data", fs::path(s.data).lexically_normal().filename().string()},
@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> about_of(const TrainRequest &o,
             {"seed", std::to_string(seed_of(o))}};
 }
 
-// Notes in a checkpoint: what a training was begun with and has to go on with.
+// The notes of a checkpoint: settings that a resumed training must keep.
 constexpr const char *batch_size_note = "train.batch-size", *size_note = "train.size",
                      *rate_note = "train.lr", *augment_note = "train.augment";
 
@@ -93,8 +93,7 @@ struct KeepSettings : Callback {
     examples::Settings settings;
 };
 
-// What the checkpoint was made with, unless the option says so too. Throws AttrError where it says
-// something else.
+// Takes a setting from the checkpoint unless the option has it. Throws AttrError if they differ.
 template<class T> void take(std::optional<T> &option, const char *name,
                             const std::map<std::string, std::string> &metadata,
                             const std::string &key) {
@@ -129,7 +128,7 @@ std::string last_checkpoint(const TrainRequest &o) {
     return *last;
 }
 
-// ", test accuracy 0.9861, test loss 0.045210"
+// Returns ", test accuracy 0.9861, test loss 0.045210".
 std::string text_of(const std::map<std::string, double> &results) {
     std::string text;
     for (const auto &[name, value] : results) {
@@ -201,7 +200,7 @@ std::vector<std::string> network_names() {
     return all;
 }
 
-// "lstm  --data docs --epochs 20 ...": a line for each network.
+// Returns "lstm  --data docs --epochs 20 ...": a line for each network.
 std::string defaults() {
     std::string text = "Defaults:\n";
     for (const examples::Recipe &r : examples::recipes()) {
@@ -221,7 +220,7 @@ std::string defaults() {
 void add_train(CLI::App &app, Run &selected) {
     auto o = std::make_shared<TrainRequest>();
     CLI::App *sub = app.add_subcommand(
-        "train", "Train an example network, or go on with that, or evaluate it");
+        "train", "Train an example network, continue a training, or evaluate it");
     sub->add_option("network", o->network, "Which")
         ->required()
         ->check(CLI::IsMember(network_names()));
@@ -229,7 +228,7 @@ void add_train(CLI::App &app, Run &selected) {
                     "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
         ->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--data", o->data,
-                    "Folder of what the network learns from: digits (MNIST's files), images in "
+                    "Folder of the training data: digits (MNIST's files), images in "
                     "train/ and test/ by class, or texts");
     sub->add_option("--epochs", o->epochs, "Passes over the training data")
         ->check(CLI::Range(1, 100000));
@@ -237,14 +236,14 @@ void add_train(CLI::App &app, Run &selected) {
     sub->add_option("--lr", o->learning_rate, "Learning rate, where it is highest")
         ->check(CLI::PositiveNumber);
     sub->add_option("--image-size,--length", o->size,
-                    "Height and width of images, bytes of a piece of text")
+                    "Height and width of images, or bytes of a piece of text")
         ->check(CLI::Range(1, 4096));
-    sub->add_flag("--augment", o->augment,
-                  "Show random parts of the images, and their mirror images: for photographs, not "
-                  "for digits");
     sub->add_flag(
-        "--skip-damaged", o->skip_damaged,
-        "Leave out image files that are damaged, with a warning, where they else end the training");
+        "--augment", o->augment,
+        "Train on random parts of the images and their mirror images: for photographs, not "
+        "for digits");
+    sub->add_flag("--skip-damaged", o->skip_damaged,
+                  "Skip damaged image files with a warning, instead of ending the training");
     sub->add_option("--max-pixels", o->max_pixels,
                     "An image file that has more is damaged; default " +
                         std::to_string(dataset::default_max_pixels))
@@ -259,12 +258,12 @@ void add_train(CLI::App &app, Run &selected) {
     sub->add_option("--out", o->out, "Folder for checkpoints, the run file and its page")
         ->capture_default_str();
     sub->add_option("--checkpoint-steps", o->checkpoint_steps,
-                    "Steps from checkpoint to checkpoint; 0: an epoch's")
+                    "Steps between checkpoints; 0: one at the end of each epoch")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     CLI::Option *resume = sub->add_flag(
         "--resume", o->resume,
-        "Go on from the last checkpoint in the folder of --out, with its seed and settings");
+        "Continue from the last checkpoint in the folder of --out, with its seed and settings");
     sub->add_flag("--evaluate", o->evaluate, "Only evaluate that checkpoint")->excludes(resume);
     sub->footer(defaults());
     sub->callback([o, &selected] { selected = [o] { return train(*o); }; });

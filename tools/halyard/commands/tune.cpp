@@ -1,4 +1,4 @@
-// halyard tune: measures what a schedule could be, and keeps a record of each measurement.
+// halyard tune: measures candidates for a schedule and keeps a record of each measurement.
 #include "tools/halyard/commands/tune.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ extern "C" void on_interrupt(int) {
     std::signal(SIGINT, SIG_DFL);
 }
 
-// "60s" of measuring, or "200": candidates.
+// Parses "60s" of measuring, or "200" candidates.
 tune::Budget budget_from(const std::string &text) {
     char *end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
@@ -129,7 +129,7 @@ int tune_op(const TuneOptions &o, const std::string &name, tune::Compiler &compi
     return stop ? 1 : 0;
 }
 
-// Schedules for a GPU, as source: nothing is timed, and no device is needed.
+// Prints schedules for a GPU as source. Nothing is timed, and no device is needed.
 int print_device_schedules(const TuneOptions &o, const std::string &name,
                            tune::Compiler &compiler) {
     const RegisteredOp &op = op_with_kernels(name);
@@ -221,7 +221,7 @@ void refuse_idle_options(const TuneOptions &o, const CLI::App &sub) {
 std::string default_records(const std::string &op) {
     if (cache_is_private()) {
         throw IoError(
-            op, "records can't be kept: there is no cache folder; --records says where they go");
+            op, "records can't be kept: there is no cache folder; give a file with --records");
     }
     return (cache_folder() / "records" / (op + ".records")).string();
 }
@@ -263,13 +263,13 @@ bool complain(const std::vector<std::string> &refused_lines) {
 
 void add_tune(CLI::App &app, Run &selected) {
     auto o = std::make_shared<TuneOptions>();
-    CLI::App *sub = app.add_subcommand("tune",
-                                       "Measure what an op's schedules could be, and keep records");
-    sub->footer("Every candidate is held against the op's contract before it is timed, and timed "
-                "beside the kernel that a call gets.");
+    CLI::App *sub = app.add_subcommand(
+        "tune", "Measure candidates for an op's schedules, and keep records");
+    sub->footer("Every candidate is checked against the op's contract before it is timed, in the "
+                "same rounds as the kernel that a call gets.");
     sub->add_option("ops", o->ops, "Names of ops");
     sub->add_option("--shape,-s", o->shapes,
-                    "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")
+                    "A problem such as \"m=512 k=512 n=512\"; default: those of the op's record")
         ->allow_extra_args(false);
     sub->add_option("--budget", o->budget, "60s of measuring, or 200 candidates, for each problem")
         ->capture_default_str();
@@ -296,23 +296,24 @@ void add_tune(CLI::App &app, Run &selected) {
         ->delimiter(',')
         ->check(CLI::IsMember(tune::autoschedulers()));
     sub->add_option("--device", o->device,
-                    "Only print what the autoschedulers make for opencl or cuda")
+                    "Only print the autoschedulers' schedules for opencl or cuda")
         ->check(CLI::IsMember({"opencl", "cuda"}));
     sub->add_flag("--print-schedule", o->print_schedule,
-                  "Print what the autoschedulers made, as source for the op's file");
-    sub->add_option("--merge", o->merge, "Files of records into one (--out), each measurement once")
+                  "Print the autoschedulers' schedules, as source for the op's file");
+    sub->add_option("--merge", o->merge,
+                    "Merge files of records into one (--out), each measurement once")
         ->expected(1, 1000);
     sub->add_option("--out,-o", o->out, "The file that --merge writes");
-    sub->add_option("--diff", o->diff, "What changed from one file of records to another")
+    sub->add_option("--diff", o->diff, "Print what changed from one file of records to another")
         ->expected(2);
-    sub->add_flag("--why", o->why, "Which record decides for --shape, and what refused the others");
+    sub->add_flag("--why", o->why, "Print which record decides for --shape, and why others don't");
     sub->add_flag("--paste", o->paste,
-                  "What the records say about the schedules' defaults, as lines to paste");
+                  "Print better defaults for the schedules from the records, as lines to paste");
     sub->add_flag("--stale", o->stale,
-                  "List records (of --records, or those that come with the kit) of algorithms that "
+                  "List records (of --records, or those of the kit) of algorithms that "
                   "have changed since");
     sub->add_flag("--regret", o->regret,
-                  "How much slower than the best the choices are on shapes that weren't tuned for");
+                  "Measure how much slower than the best the kernels are on shapes not tuned for");
     sub->add_option("--held-out", o->held_out, "How many such shapes")
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();

@@ -1,4 +1,5 @@
-// halyard tune on files of records: merging, comparing, asking what decided, and what to paste.
+// halyard tune on files of records: merges and compares them, explains decisions, and prints values
+// to paste.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,7 +26,7 @@ std::string records_path(const TuneOptions &o) {
     return o.records.empty() ? default_records(o.ops[0]) : o.records;
 }
 
-// The line of `r` in its file.
+// Returns the place of `r`: its file and line.
 std::string place_of(const tune::RecordFile &file, const Record &r) {
     const auto at = std::find_if(file.records.begin(), file.records.end(),
                                  [&](const Record &other) { return text_of(other) == text_of(r); });
@@ -41,12 +42,12 @@ std::string line_of(const Record &r) {
            tune::tunables_text(r.tunables) + " on '" + r.problem + "'";
 }
 
-// What a candidate's times are worth beside its own variant's default, over all problems where both
-// were measured.
+// The comparison of a candidate with its own variant's default, over all problems where both were
+// measured.
 struct Standing {
     int problems = 0;
     double log_sum = 0, worst = 0;
-    bool better = false, worse = false;  // beyond doubt, on some problem
+    bool better = false, worse = false;  // with confidence, on some problem
     bool proved = false;                 // on some problem
 };
 
@@ -86,6 +87,28 @@ int diff_records(const TuneOptions &o) {
     return refused;
 }
 
+namespace {
+
+// Prints what decides a question, and which records were not used.
+void print_decision(const tune::RecordFile &file, const tune::Decision &d) {
+    if (d.best) {
+        std::printf("  %s decides: %s\n", place_of(file, *d.best).c_str(),
+                    line_of(*d.best).c_str());
+    } else {
+        std::printf("  the default stands: %s\n", d.usable.empty()
+                                                      ? "no record of this bucket can be used"
+                                                      : "no record is faster beyond doubt");
+    }
+    for (const Record *r : d.usable) {
+        if (r != d.best)
+            std::printf("    %s: %s\n", place_of(file, *r).c_str(), line_of(*r).c_str());
+    }
+    for (auto &[r, why] : d.refused)
+        std::printf("    %s: not used: %s\n", place_of(file, *r).c_str(), why.c_str());
+}
+
+}  // namespace
+
 int explain_records(const TuneOptions &o) {
     tune::Compiler compiler;
     const RegisteredOp &op = op_with_kernels(o.ops[0]);
@@ -106,23 +129,9 @@ int explain_records(const TuneOptions &o) {
                                    threads,
                                    algorithms_of(op, dtypes, isa, compiler),
                                    code_of_default(plan, compiler)};
-            const tune::Decision d = decide(file.records, q);
             std::printf("%s '%s' %s %s, threads: %d: bucket %s\n", q.op.c_str(), problem.c_str(),
                         dtypes.c_str(), q.isa.c_str(), threads, q.bucket.c_str());
-            if (d.best) {
-                std::printf("  %s decides: %s\n", place_of(file, *d.best).c_str(),
-                            line_of(*d.best).c_str());
-            } else {
-                std::printf("  the default stands: %s\n",
-                            d.asked.empty() ? "no record of this bucket can be used"
-                                            : "no record is faster beyond doubt");
-            }
-            for (const Record *r : d.asked) {
-                if (r != d.best)
-                    std::printf("    %s: %s\n", place_of(file, *r).c_str(), line_of(*r).c_str());
-            }
-            for (auto &[r, why] : d.refused)
-                std::printf("    %s: not used: %s\n", place_of(file, *r).c_str(), why.c_str());
+            print_decision(file, decide(file.records, q));
         }
     }
     return 0;
@@ -144,6 +153,73 @@ int list_stale(const TuneOptions &o) {
     return refused || stale;
 }
 
+namespace {
+
+using TunableValues = std::map<std::string, int>;
+
+// The measurements of one variant: problem, threads and default -> tunables -> record.
+using Measurements =
+    std::map<std::tuple<std::string, int, std::string>, std::map<TunableValues, const Record *>>;
+
+Measurements measurements_of(const std::vector<Record> &records, const tune::Question &q,
+                             const std::string &variant) {
+    Measurements measured;
+    for (const Record &r : records) {
+        if (r.op == q.op && r.dtypes == q.dtypes && r.isa == q.isa && r.variant == variant &&
+            r.schedule == "own" && unusable(r, q).empty())
+            measured[{r.problem, r.threads, r.against}][r.tunables] = &r;
+    }
+    return measured;
+}
+
+// Returns how other tunables compare with `usual`, those of the variant's default.
+std::map<TunableValues, Standing> standings_of(const Measurements &measured,
+                                               const TunableValues &usual) {
+    std::map<TunableValues, Standing> standings;
+    for (auto &[problem, candidates] : measured) {
+        const auto baseline = candidates.find(usual);
+        if (baseline == candidates.end()) continue;
+        for (auto &[tunables, r] : candidates) {
+            if (tunables == usual) continue;
+            Standing &s = standings[tunables];
+            const double ratio = r->ratio / baseline->second->ratio;
+            s.problems++;
+            s.log_sum += std::log(ratio);
+            s.worst = std::max(s.worst, ratio);
+            s.better |= r->high < baseline->second->low;
+            s.worse |= r->low > baseline->second->high;
+            s.proved |= r->is_proved();
+        }
+    }
+    return standings;
+}
+
+// Returns the best tunables that are proved, faster on some problem and slower on none; null if
+// there are none.
+const TunableValues *best_of(const std::map<TunableValues, Standing> &standings, size_t problems) {
+    const TunableValues *best = nullptr;
+    for (auto &[tunables, s] : standings) {
+        if (s.better && !s.worse && s.proved && s.problems == int(problems) &&
+            (!best || s.log_sum < standings.at(*best).log_sum))
+            best = &tunables;
+    }
+    return best;
+}
+
+// Prints a line `pick("rows", {4, 2})` for each tunable whose best value isn't the default.
+void print_picks(const tune::Built &baseline, const TunableValues &best) {
+    for (auto &[name, values] : baseline.offered) {
+        std::vector<int> order = values;
+        const auto at = std::find(order.begin(), order.end(), best.at(name));
+        if (at == order.begin() || at == order.end()) continue;
+        std::rotate(order.begin(), at, at + 1);
+        std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), join(order).c_str(),
+                    join(values).c_str());
+    }
+}
+
+}  // namespace
+
 int paste_tunables(const TuneOptions &o) {
     tune::Compiler compiler;
     const RegisteredOp &op = op_with_kernels(o.ops[0]);
@@ -161,51 +237,16 @@ int paste_tunables(const TuneOptions &o) {
         job.variant = v.name;
         job.isa = isa;
         const tune::Built baseline = compiler.offers(job);
-        std::map<std::tuple<std::string, int, std::string>,
-                 std::map<std::map<std::string, int>, const Record *>>
-            measured;  // problem, threads, default -> picks
-        for (const Record &r : file.records) {
-            if (r.op == q.op && r.dtypes == dtypes && r.isa == q.isa && r.variant == v.name &&
-                r.schedule == "own" && unusable(r, q).empty())
-                measured[{r.problem, r.threads, r.against}][r.tunables] = &r;
-        }
-        std::map<std::map<std::string, int>, Standing> standings;
-        for (auto &[problem, candidates] : measured) {
-            const auto usual = candidates.find(baseline.tunables);
-            if (usual == candidates.end()) continue;
-            for (auto &[tunables, r] : candidates) {
-                if (tunables == baseline.tunables) continue;
-                Standing &s = standings[tunables];
-                const double ratio = r->ratio / usual->second->ratio;
-                s.problems++;
-                s.log_sum += std::log(ratio);
-                s.worst = std::max(s.worst, ratio);
-                s.better |= r->high < usual->second->low;
-                s.worse |= r->low > usual->second->high;
-                s.proved |= r->is_proved();
-            }
-        }
-        size_t problems = measured.size();
-        const std::map<std::string, int> *best = nullptr;
-        for (auto &[tunables, s] : standings) {
-            if (s.better && !s.worse && s.proved && s.problems == int(problems) &&
-                (!best || s.log_sum < standings[*best].log_sum))
-                best = &tunables;
-        }
+        const Measurements measured = measurements_of(file.records, q, v.name);
+        const auto standings = standings_of(measured, baseline.tunables);
+        const TunableValues *best = best_of(standings, measured.size());
         if (!best) continue;
         any = true;
-        const Standing &s = standings[*best];
+        const Standing &s = standings.at(*best);
         std::printf("// %s, %s %s: %.3f of the default's time over %d problems, %.3f at worst\n",
                     v.name.empty() ? op.record.name.c_str() : v.name.c_str(), dtypes.c_str(),
                     q.isa.c_str(), std::exp(s.log_sum / s.problems), s.problems, s.worst);
-        for (auto &[name, values] : baseline.offered) {
-            std::vector<int> order = values;
-            const auto at = std::find(order.begin(), order.end(), best->at(name));
-            if (at == order.begin() || at == order.end()) continue;
-            std::rotate(order.begin(), at, at + 1);
-            std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), join(order).c_str(),
-                        join(values).c_str());
-        }
+        print_picks(baseline, *best);
     }
     if (!any) {
         std::printf("nothing to paste: no other pick is proved, faster on some problem and slower "

@@ -1,4 +1,4 @@
-// halyard tune --regret: what the choices lose on shapes that nobody tuned for.
+// halyard tune --regret: what the selected kernels lose on shapes that weren't tuned for.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -22,10 +22,10 @@ namespace halyard::command {
 using namespace bench;
 namespace {
 
-using Key = std::pair<std::string, std::map<std::string, int64_t>>;  // variant and picks
+using Key = std::pair<std::string, std::map<std::string, int64_t>>;  // variant and tunables
 
-// Shapes in the buckets of `problems`: every other one with tails, an extent that is one more or
-// less than whole vectors.
+// Returns shapes in the buckets of `problems`. Every other one has tails: an extent that is one
+// more or one less than whole vectors.
 std::vector<std::string> held_out(const OpRecord &op, const std::vector<std::string> &problems,
                                   int count, unsigned seed) {
     std::mt19937 random(seed);
@@ -70,7 +70,8 @@ private:
         double dispatch, records;
     };
     KernelFn built(const Key &key, Isa isa);
-    // Kernels worth trying: every variant with its defaults, and whatever won anywhere.
+    // Returns the kernels to time: every variant with its defaults, and each kernel that won
+    // anywhere.
     std::vector<KernelEntry> candidates(const Plan &plan, int threads);
 
     const TuneOptions &o_;
@@ -107,7 +108,7 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
         if (std::find(seen.begin(), seen.end(), key) != seen.end() ||
             !rejection_reason(op_.record, k, plan.dims).empty())
             return;
-        // the default too: where a kernel lies in memory makes a difference
+        // The default is rebuilt too, because a kernel's address makes a difference.
         k.fn = built(key, k.isa);
         if (k.fn) {
             seen.push_back(key);
@@ -145,7 +146,7 @@ void Regret::measure(const std::string &shape, int threads) {
     std::vector<KernelEntry> kernels = candidates(plan, threads);
     std::vector<Plan> plans(kernels.size(), plan);
     std::vector<std::function<void()>> runs;
-    size_t recorded = 0;  // the records' choice; without one, dispatch's
+    size_t recorded = 0;  // the choice of the records; without one, dispatch's
     for (size_t k = 0; k < kernels.size(); k++) {
         plans[k].kernel = &kernels[k];
         runs.push_back([&p = plans[k], &t, &out] { run_plan(p, t.in, t.attrs, out); });
@@ -162,8 +163,8 @@ void Regret::measure(const std::string &shape, int threads) {
                 std::map<std::string, int64_t>(d.best->tunables.begin(), d.best->tunables.end()))
             recorded = k;
     }
-    // The best is chosen by every other round and timed by the rest: the fastest of many looks
-    // faster than it is.
+    // The best is selected by every other round and timed by the rest, because the fastest of many
+    // looks faster than it is.
     const auto times = interleaved(runs, o_.tuner.rounds, o_.tuner.min_time);
     auto half = [&](size_t k, size_t which) {
         std::vector<double> v;

@@ -25,7 +25,7 @@ uint64_t count_of(const std::string &text) {
     return n;
 }
 
-// Numbers as their bits: JSON has no infinity.
+// Returns numbers as their bits, because JSON has no infinity.
 json json_of(const Ulps &u) {
     json j = {{"isa", int(u.isa)}, {"dtype", u.dtype},          {"odd", u.odd},
               {"even", u.even},    {"not_odd", u.not_odd},      {"not_even", u.not_even},
@@ -51,20 +51,18 @@ Ulps ulps_of(const json &j) {
     return u;
 }
 
-}  // namespace
+struct Job {
+    std::string op;
+    check::UlpJob what;
+};
 
-int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
-               const std::vector<Isa> &isas, size_t at_once) {
-    const uint64_t count = count_of(inputs);
-    struct Job {
-        std::string op;
-        check::UlpJob what;
-    };
+// Returns the jobs for ops that the sweep applies to; many inputs are several jobs.
+std::vector<Job> jobs_of(const std::vector<std::string> &names, uint64_t count) {
     std::vector<Job> jobs;
+    const int parts = int(std::max<uint64_t>(1, count >> 28));
     for (auto &name : names) {
         const OpPtr op = op_table().make(name);
         if (!op || !check::has_ulps(*op)) continue;
-        const int parts = int(std::max<uint64_t>(1, count >> 28));
         for (auto &dtype : op->dtypes) {
             if (dtype == "f32") {
                 for (int part = 0; part < parts; part++)
@@ -73,23 +71,72 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
                 jobs.push_back({name, {dtype, 1 << 16, 0, 1}});
         }
     }
-    if (jobs.empty()) {
-        throw AttrError("check", "none of these ops is an elementwise function of one float tensor "
-                                 "whose bound is one of ulps");
+    return jobs;
+}
+
+// Merges the parts of each op's results, in the order of the jobs, and prints them.
+class Results {
+public:
+    explicit Results(const std::vector<Job> &jobs) : jobs_(jobs) {
+        std::printf("%-16s %-5s %-9s %10s %7s  %s\n", "op", "dtype", "ISA", "worst ulps", "bound",
+                    "where");
     }
-    std::map<Isa, Ulps> merged;  // of the parts so far
-    int lines = 0, failed = 0;
-    std::printf("%-16s %-5s %-9s %10s %7s  %s\n", "op", "dtype", "ISA", "worst ulps", "bound",
-                "where");
-    auto show = [&](const std::string &op, const Ulps &u) {
+
+    // `text` is a list of json_of().
+    void add(size_t i, const std::string &text) {
+        for (const json &j : json::parse(text)) {
+            const Ulps u = ulps_of(j);
+            if (const auto [place, first] = merged_.emplace(u.isa, u); !first) place->second.add(u);
+        }
+        if (!is_last_part(i)) return;
+        for (auto &[isa, u] : merged_)
+            print(jobs_[i].op, u);
+        merged_.clear();
+    }
+
+    void add_failure(size_t i, const std::string &how) {
+        lines_++;
+        failed_++;
+        const check::UlpJob &job = jobs_[i].what;
+        std::printf("%-16s %-5s FAIL part %d of %d: %s\n", jobs_[i].op.c_str(), job.dtype.c_str(),
+                    job.part + 1, job.parts, how.c_str());
+        if (is_last_part(i)) merged_.clear();
+    }
+
+    // Returns the exit status.
+    int sum_up() const {
+        std::printf("%d of %d within their bounds\n", lines_ - failed_, lines_);
+        return failed_ ? 1 : 0;
+    }
+
+private:
+    bool is_last_part(size_t i) const { return jobs_[i].what.part + 1 >= jobs_[i].what.parts; }
+
+    void print(const std::string &op, const Ulps &u) {
         const bool good = u.ok(op);
-        lines++;
-        failed += !good;
+        lines_++;
+        failed_ += !good;
         std::printf("%-16s %-5s %-9s %10.3f %7.3f  %s%s\n", op.c_str(), u.dtype.c_str(),
                     name_of(u.isa), u.worst, u.bound, good ? "" : "FAIL ",
                     u.worst == 0 ? "rounded right" : u.text(op).c_str());
         std::fflush(stdout);
-    };
+    }
+
+    const std::vector<Job> &jobs_;
+    std::map<Isa, Ulps> merged_;  // of the parts so far
+    int lines_ = 0, failed_ = 0;
+};
+
+}  // namespace
+
+int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
+               const std::vector<Isa> &isas, size_t at_once) {
+    const std::vector<Job> jobs = jobs_of(names, count_of(inputs));
+    if (jobs.empty()) {
+        throw AttrError("check", "none of these ops is an elementwise function of one float tensor "
+                                 "whose bound is one of ulps");
+    }
+    Results results(jobs);
     check::in_workers(
         jobs.size(), at_once,
         [&](size_t i) {
@@ -101,27 +148,9 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
                 all.push_back(json_of(u));
             return all.dump();
         },
-        [&](size_t i, const std::string &text) {
-            for (const json &j : json::parse(text)) {
-                const Ulps u = ulps_of(j);
-                if (const auto [place, first] = merged.emplace(u.isa, u); !first)
-                    place->second.add(u);
-            }
-            if (jobs[i].what.part + 1 < jobs[i].what.parts) return;
-            for (auto &[isa, u] : merged)
-                show(jobs[i].op, u);
-            merged.clear();
-        },
-        [&](size_t i, const std::string &how) {
-            lines++;
-            failed++;
-            std::printf("%-16s %-5s FAIL part %d of %d: %s\n", jobs[i].op.c_str(),
-                        jobs[i].what.dtype.c_str(), jobs[i].what.part + 1, jobs[i].what.parts,
-                        how.c_str());
-            if (jobs[i].what.part + 1 == jobs[i].what.parts) merged.clear();
-        });
-    std::printf("%d of %d within their bounds\n", lines - failed, lines);
-    return failed ? 1 : 0;
+        [&](size_t i, const std::string &text) { results.add(i, text); },
+        [&](size_t i, const std::string &how) { results.add_failure(i, how); });
+    return results.sum_up();
 }
 
 }  // namespace halyard::command

@@ -7,9 +7,9 @@
 
 namespace halyard::command {
 
-// `inputs`: "all", or how many f32 ones, each half of them negative; of f16 and bf16 it is always
-// all. Prints a line per op, dtype and ISA, `isas` or those that it has kernels for; 1 when one of
-// them leaves its bound. `jobs` processes at once.
+// Checks the ops' errors on `inputs`: "all", or a number of f32 inputs, half of them negative; f16
+// and bf16 always take all. Runs `jobs` processes at once. Prints a line for each op, dtype and ISA
+// of `isas`, or of those it has kernels for. Returns 1 if one exceeds its bound.
 int check_ulps(const std::vector<std::string> &ops, const std::string &inputs,
                const std::vector<Isa> &isas, size_t jobs);
 

@@ -9,7 +9,8 @@ struct NewOp : Convolution {
     NewOp() : Convolution("new_op", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation";
         // Dispatch takes the first variant whose condition holds; the last one takes every shape.
-        add({"packed", d.group == 1 && d.o >= 32 && d.ow >= 5,
+        add({"packed",
+             d.group == 1 && d.o >= 32 && d.ow >= 5,
              {.algorithm = [this](const Build &) { correlate(0); },
               .schedule = [this](const Cpu &cpu) { schedule_packed(cpu); }}});
         add({"any", DimExpr::always()});
@@ -21,8 +22,8 @@ struct NewOp : Convolution {
 
     // Algorithms are written over the reals, without a dtype. Indices are innermost first.
     void algorithm() override {
-        correlate(first_of_group(clamp(c, 0, size(d.o) - 1), size(d.o / d.group),
-                                 size(d.c / d.group)));
+        correlate(
+            first_of_group(clamp(c, 0, size(d.o) - 1), size(d.o / d.group), size(d.c / d.group)));
     }
     // `first` is the first input channel that an output channel reads.
     void correlate(const Expr &first) {

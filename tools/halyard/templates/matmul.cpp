@@ -13,10 +13,12 @@ struct NewOp : Op {
         // Dispatch takes the first variant whose condition holds; the last one takes every shape
         // and stride. stride(b) is that of b along n, its innermost dimension.
         const Dim m("m"), n("n");
-        add({"direct", stride(b) == 1 && m >= 4 && n >= 2 * lanes,
+        add({"direct",
+             stride(b) == 1 && m >= 4 && n >= 2 * lanes,
              {.schedule = [this](const Cpu &cpu) { schedule_direct(cpu); }}});
-        add({"any", DimExpr::always(),
-             {.schedule = [this](const Cpu &cpu) { schedule_any(cpu); }}});
+        add({"any", DimExpr::always(), {.schedule = [this](const Cpu &cpu) {
+                 schedule_any(cpu);
+             }}});
         any_strides = true;
         contract = {Contract::products, 16};
         samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37",

@@ -1,4 +1,4 @@
-// Charts, on Chart.js. Each is remembered as a function of the colours, so that all can be drawn again when those change.
+// Charts, with Chart.js. Each is kept as a function of the colours, so that all can be redrawn when the colours change.
 const charts = [];  // {canvas, configure(colours), chart}
 
 function colours() {
@@ -22,18 +22,18 @@ function draw(entry) {
   entry.chart = new Chart(entry.canvas, entry.configure(c));
 }
 
-// Drawn when it can be seen: at once, or when the <details> around it opens.
+// Draws a chart when it is visible: at once, or when the <details> around it opens.
 function drawAll() {
   for (const entry of charts) if (!entry.canvas.closest('details:not([open])')) draw(entry);
   report();
 }
-// For tests: how many charts there are, and how many have drawn into a canvas with a size.
+// For tests: the number of charts, and how many have drawn on a canvas with a size.
 function report() {
   const drawn = charts.filter(({ chart }) => chart && chart.width > 0 && chart.height > 0 && chart.getSortedVisibleDatasetMetas().length > 0);
   document.documentElement.dataset.charts = `${drawn.length}/${charts.length}`;
 }
 
-// A figure: the chart, and in words what it shows.
+// Returns a figure: the chart, and its content as text.
 function figure(text, height, configure) {
   const canvas = element('canvas', { role: 'img', 'aria-label': text });
   const entry = { canvas, configure };
@@ -56,7 +56,7 @@ const tooltip = (c, label) => ({
   titleFont: { weight: '600' }, callbacks: { label },
 });
 
-// Intervals over horizontal bars, and each bar's number behind its interval. One that reaches further than `most` ends in an arrow there.
+// Draws intervals over horizontal bars, with each bar's number behind its interval. An interval beyond `most` ends in an arrow.
 const intervals = (rows, text, most, c) => ({
   id: 'intervals',
   afterDatasetsDraw(chart) {
@@ -88,7 +88,7 @@ const intervals = (rows, text, most, c) => ({
   },
 });
 
-// rows: {label, median, low, high, peer, chosen} or {label, fail}, drawn from the first down.
+// rows: {label, median, low, high, peer, chosen} or {label, fail}, drawn from top to bottom.
 function barChart(title, rows) {
   const timed = rows.filter((r) => !r.fail), unit = timeUnit(timed.map((r) => r.median));
   const digits = decimals(timed.map((r) => r.median * unit.factor));
@@ -122,7 +122,7 @@ function barChart(title, rows) {
   });
 }
 
-// Powers of ten only, in words where there are prefixes.
+// Labels powers of ten only, with SI prefixes.
 const powers = (value) => {
   const e = Math.log10(value);
   return Math.abs(e - Math.round(e)) > 1e-9 ? null : e >= -3 && e <= 4 ? String(Number(value.toPrecision(1))) : `1e${Math.round(e)}`;
@@ -133,7 +133,7 @@ const logAxis = (title, min, max, c) => ({
   ticks: { callback: powers, autoSkip: false, maxRotation: 0 },
 });
 
-// Labels that would lie on each other become one, with commas.
+// Merges labels that would overlap into one, with commas.
 function apart(labels, width, height) {
   const kept = [];
   for (const l of labels) {
@@ -144,7 +144,7 @@ function apart(labels, width, height) {
   return kept;
 }
 
-// Names along the roofs: at the right end of flat ones, near the left edge of rising ones, which are turned as the line is.
+// Draws names along the roofs: at the right end of flat ones, rotated near the left edge of rising ones.
 const roofNames = (roofs, c) => ({
   id: 'roofNames',
   afterDatasetsDraw(chart) {
@@ -173,7 +173,7 @@ const roofNames = (roofs, c) => ({
   },
 });
 
-// Numbers beside points; those of the table under the chart.
+// Draws the numbers of the table under the chart beside the points.
 const pointNumbers = (points, c) => ({
   id: 'pointNumbers',
   afterDatasetsDraw(chart) {
@@ -190,7 +190,7 @@ const pointNumbers = (points, c) => ({
 
 // peaks: [{name, y}] and slopes: [{name, y per x}]; points: [{x, y, number, label, peer, chosen}]. GFLOP/s over FLOPs per byte.
 function roofChart(title, peaks, slopes, all) {
-  const points = [...all.filter((p) => !p.number), ...all.filter((p) => p.number)];  // what has a number lies above the others
+  const points = [...all.filter((p) => !p.number), ...all.filter((p) => p.number)];  // numbered points are drawn on top
   const top = Math.max(0, ...peaks.map((p) => p.y)), steepest = Math.max(0, ...slopes.map((s) => s.y));
   const corners = top && steepest ? slopes.map((s) => top / s.y) : [];
   const xs = [...points.map((p) => p.x), ...corners], ys = [...points.map((p) => p.y), ...peaks.map((p) => p.y)];

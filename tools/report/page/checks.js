@@ -1,6 +1,6 @@
-// Checks, and what they are worth: planted faults.
+// Checks, and the share of planted faults that they find.
 
-// The columns of the kinds of check that ran for any of the ops.
+// Returns the columns of the checks that ran for any of the ops.
 function kindColumns(ops) {
   const part = (op, kind) => op.checks.find((c) => c.check === kind);
   return [...new Set(ops.flatMap((o) => o.checks.map((c) => c.check)))].map((kind) => ({
@@ -44,7 +44,7 @@ function mutantsSection(runs) {
   return runs.flatMap((run) => {
     const of = (list, fate) => list.filter((m) => m.fate === fate);
     const survivors = of(run.mutants, 'survived'), caught = of(run.mutants, 'caught');
-    const real = survivors.length + caught.length;  // the others are no faults: the same code, refused by the compiler, or equivalent
+    const real = survivors.length + caught.length;  // the others are no faults: the same code, rejected by the compiler, or equivalent
     const checks = [...new Set(caught.flatMap((m) => m.caught_by))];
     const kinds = [...byKey([...caught, ...survivors], (m) => m.kind)].map(([kind, list]) => ({ kind, list, caught: of(list, 'caught').length }));
     return [

@@ -1,4 +1,4 @@
-// Elements, numbers and tables. Text from files only ever becomes text nodes and attributes: nothing here parses HTML.
+// Elements, numbers and tables. Text from files becomes text nodes and attributes only: nothing here parses HTML.
 
 // element('td', {class: 'number'}, 'a', child, ...); children that are null or undefined are left out.
 function element(name, attributes = {}, ...children) {
@@ -11,13 +11,13 @@ function element(name, attributes = {}, ...children) {
 const known = (v) => v !== null && v !== undefined;
 const plural = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
-// Decimals for numbers that are read together: three digits of the smallest, but never more than three decimals.
+// Returns the decimals for numbers that are read together: three digits of the smallest, but at most three decimals.
 function decimals(values) {
   const least = Math.min(...values.filter((v) => v > 0));
   return Number.isFinite(least) ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(least)))) : 0;
 }
 
-// {text: one unit for all of them, factor: what to multiply with}
+// Returns {text: one unit for all values, factor: to multiply them with}.
 function scale(values, units) {
   const most = Math.max(...values.filter(Number.isFinite), 0);
   return units.find((u) => most * u.factor >= 1) ?? units[units.length - 1];
@@ -31,14 +31,14 @@ function timeText(seconds) {
   return `${(seconds * unit.factor).toPrecision(3)} ${unit.text}`;
 }
 
-// "2026-11-21T23:53:09+00:00" as people write it; other text stays as it is.
+// Returns "2026-11-21T23:53:09+00:00" in readable form; other text is unchanged.
 const isoDate = /(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(Z|\+00:00)?/g;
 const dateText = (text) => text
   .replace(isoDate, (all, day, time, seconds, utc) => `${day} ${time}${utc ? ' UTC' : ''}`)
   .replace(/^(.*) to \1$/, '$1');
 
-// A table. columns: {head, note?, get(row), show?(value, row), unit?, number?}; a column without a value in any row is left out.
-// get() gives what is sorted by; numbers of a column get the same decimals.
+// Returns a table. columns: {head, note?, get(row), show?(value, row), unit?, number?}; a column without values is left out.
+// get() returns the value to sort by; numbers of a column get the same decimals.
 function table(name, columns, rows, mark = () => '') {
   const body = element('tbody');
   const heads = [];
@@ -60,7 +60,7 @@ function table(name, columns, rows, mark = () => '') {
     head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
     const sign = down ? -1 : 1;
     const order = (a, b) => (c.number ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
-    fill([...rows].sort((a, b) => {  // rows without a value stay last, whichever way
+    fill([...rows].sort((a, b) => {  // rows without a value stay last in both orders
       const [x, y] = [c.get(a), c.get(b)];
       return known(x) && known(y) ? sign * order(x, y) : known(y) - known(x);
     }));
@@ -78,7 +78,7 @@ function table(name, columns, rows, mark = () => '') {
 
 const conditionOf = (run, name) => run.conditions.find(([key]) => key === name)?.[1];
 
-// The CPU's name, the date and the conditions: stands beside every figure.
+// Returns the CPU's name, the date and the conditions, which are shown with every figure.
 function runLine(run, what = '') {
   const { CPU, date, ...others } = Object.fromEntries(run.conditions);
   const parts = [
@@ -90,21 +90,21 @@ function runLine(run, what = '') {
   return element('p', { class: 'run' }, what ? `${what}: ` : '', parts.flatMap((part, i) => (i ? [' · ', part] : [part])));
 }
 
-const again = (command) => (command ? element('p', { class: 'again' }, 'again: ', element('code', {}, command)) : null);
+const repeatLine = (command) => (command ? element('p', { class: 'repeat' }, 'repeat: ', element('code', {}, command)) : null);
 
 // <span class="bad">, "good" or "chosen".
 const marked = (kind, text) => element('span', { class: kind }, text);
 const fail = (text) => element('span', {}, marked('bad', 'FAIL'), ` ${text}`);
 const percent = (v) => `${(100 * v).toFixed(0)} %`;
-// A ratio with its interval, which few rounds don't have.
+// Returns a ratio with its interval, which a few rounds don't give.
 const ratioText = (r, low, high) => r.toFixed(3) + (known(low) && known(high) ? ` (${low.toFixed(3)} to ${high.toFixed(3)})` : '');
 const titled = (...parts) => parts.filter(Boolean).join('  ');
 
-// Some peers only move the bytes: they have a time, but no result that could have an error.
+// Some peers only move the bytes: they have a time, but no result and so no error.
 const computes = (line) => !line.peer || known(line.error);
 const fastest = (lines) => lines.reduce((a, b) => (!a || b.median < a.median ? b : a), null);
 
-// A Map of lists, in the order of their first items.
+// Returns a Map of lists, in the order of their first items.
 function byKey(list, key) {
   const groups = new Map();
   for (const item of list) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);

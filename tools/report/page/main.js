@@ -1,7 +1,7 @@
-// Puts the page together from the runs that stand in it.
+// Builds the page from the runs that it contains.
 const runs = JSON.parse(document.getElementById('runs').textContent);
 
-// What to say of a file of each kind: its section, what it holds, and how many failures, called what.
+// For each kind of file: its section, its content, and the number and name of failures.
 const kinds = {
   bench: {
     section: 'Times',

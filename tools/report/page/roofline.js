@@ -2,14 +2,14 @@
 
 const giga = (v) => v / 1e9;
 
-// Of that many threads, or else of the next number that was measured, or else of the most.
+// Returns the roofs for that many threads, else for the next larger measured number, else for the largest.
 function ofThreads(list, threads) {
   const measured = [...new Set(list.map((r) => r.threads))].sort((a, b) => a - b);
   const nearest = measured.find((n) => n >= threads) ?? measured[measured.length - 1];
   return list.filter((r) => r.threads === nearest);
 }
 
-// A point is a kernel with its operations, bytes and time; what a call gets has a number, or else the fastest of ours.
+// A point is a kernel with its operations, bytes and time. The dispatched kernel has a number, or else the fastest of ours.
 function pointsOf(lines) {
   const point = (l) => ({ ...l, x: l.flops / l.bytes, y: giga(l.flops / l.median), kernel: l.label, label: titled(l.op, l.problem, l.label) });
   const points = lines.map(point).sort((a, b) => a.x - b.x);
@@ -22,7 +22,7 @@ function pointsOf(lines) {
   return points;
 }
 
-// One chart of times of one CPU, dtype and number of threads.
+// Returns a chart of the times of one CPU, dtype and number of threads.
 function roofline(lines, roofs) {
   const { run, dtype, threads } = lines[0], cpu = conditionOf(run, 'CPU');
   const name = `${dtype || 'all dtypes'}, ${plural(threads, 'thread')}`;

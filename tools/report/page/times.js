@@ -1,5 +1,5 @@
 // Times: a chart and a table for each problem and number of threads, and all problems at a glance.
-const openCharts = 12;  // what lies further down is drawn when it is opened
+const openCharts = 12;  // charts further down are drawn when they are opened
 
 const verdicts = { '1': 'faster,', '0': 'cannot tell,', '-1': 'slower,' };
 const rate = (amount, l) => (amount > 0 && l.median ? amount / l.median / 1e9 : null);
@@ -45,13 +45,13 @@ function problem(run, title, lines, open) {
       timed.length ? barChart(name, sorted) : null,
       failed.map((l) => element('p', {}, element('code', {}, l.label), ' ', fail(l.fail))),
       table(`Times of ${name}`, benchColumns(sorted), sorted),
-      again(some.find((l) => l.repro)?.repro),
+      repeatLine(some.find((l) => l.repro)?.repro),
     ];
   });
   return whenOpened(element('details', open ? { open: '' } : {}, element('summary', {}, title), runLine(run), parts));
 }
 
-// One row for each problem and number of threads: what a call gets (or else the fastest of ours), and what is faster.
+// One row for each problem and number of threads: the dispatched kernel (or else the fastest of ours), and faster ones.
 function problemsTable(run, problems) {
   const row = (title, threads, lines) => {
     const timed = lines.filter((l) => !l.fail), ours = timed.filter((l) => !l.peer);
@@ -87,7 +87,7 @@ function problemsTable(run, problems) {
   ], rows)];
 }
 
-// What the bars' colours mean.
+// The legend of the bars' colours.
 function keysOf(lines) {
   const keys = lines.some((l) => l.chosen) ? [['chosen', 'what a call gets'], ['ours', 'other kernels']] : [['ours', 'kernels']];
   if (lines.some((l) => l.peer)) keys.push(['peer', 'other libraries']);

@@ -1,7 +1,7 @@
-// Training: curves over steps, epochs, evaluations, and where the steps' time went.
+// Training: curves over steps, epochs, evaluations, and the parts of the steps' time.
 const finite = (v) => known(v) && Number.isFinite(v);
 
-// At most `most` points: means of neighbours, so that a chart draws as fast as one can see it.
+// Returns at most `most` points, as means of neighbours, so that a chart draws fast.
 function thinned(points, most = 1500) {
   const n = Math.ceil(points.length / most);
   if (n <= 1) return points;
@@ -9,7 +9,7 @@ function thinned(points, most = 1500) {
   return groups.map((g) => ({ x: g[g.length - 1].x, y: g.reduce((sum, p) => sum + p.y, 0) / g.length }));
 }
 
-// Exponential mean over about `span` points, without the pull of a start at 0.
+// Returns the exponential mean over about `span` points, corrected for its start at 0.
 function smoothed(points, span) {
   const keep = 1 - 1 / span;
   let sum = 0, weight = 0;
@@ -21,7 +21,7 @@ function smoothed(points, span) {
 
 const numberText = (v) => (v === 0 ? '0' : Math.abs(v) >= 0.001 && Math.abs(v) < 1e5 ? String(Number(v.toPrecision(4))) : v.toExponential(2));
 
-// series: [{name, points: [{x, y}], look}], look: how it is drawn.
+// series: [{name, points: [{x, y}], look}]; look: the options of its line.
 function curveChart(title, unit, series, options = {}) {
   const all = series.flatMap((s) => s.points.map((p) => p.y));
   const least = Math.min(...all), most = Math.max(...all);
@@ -53,13 +53,13 @@ function curveChart(title, unit, series, options = {}) {
   });
 }
 
-// What the lines' colours mean.
+// The legend of the lines' colours.
 function lineKeys(...keys) {
   const key = (colour) => element('span', { class: 'key', style: `background:var(--${colour})` });
   return element('ul', { class: 'keys' }, keys.map(([colour, text]) => element('li', {}, key(colour), text)));
 }
 
-// Of [[from, count], ...], rising: from where on that share of all lies below.
+// Returns the quantile `share` of a histogram [[from, count], ...] in rising order.
 function percentile(bins, share) {
   const total = bins.reduce((n, [, count]) => n + count, 0);
   let below = 0;
@@ -67,7 +67,7 @@ function percentile(bins, share) {
   return bins[bins.length - 1][0];
 }
 
-// Bars of equal width in the logarithm: at most forty of them.
+// Returns bars of equal width on a logarithmic axis, at most forty.
 function timesChart(title, bins) {
   const unit = timeUnit([percentile(bins, 0.5)]);
   const low = Math.log(bins[0][0]), high = Math.log(bins[bins.length - 1][0]) + 1e-9, n = Math.min(40, bins.length);

@@ -1,4 +1,4 @@
-// Tuning: what was tried, in the order of trying.
+// Tuning: the candidates, in the order in which they were measured.
 function tuneSection(runs) {
   const title = (r) => titled(r.op, r.problem, r.target, known(r.threads) && plural(r.threads, 'thread'));
   return runs.flatMap((run) => [...byKey(run.records, title)].map(([name, records], i) => tuned(run, name, records, i < openCharts)));

@@ -1,11 +1,11 @@
-// Calls new_op as any op of the kit is called.
+// Calls new_op in the same way as the kit's own ops.
 #include <cstdio>
 
 #include "new_project/ops.h"
 
 using namespace halyard;
 
-// 0, 0.5, 1, ... in this shape.
+// Returns a tensor with the elements 0, 0.5, 1, ...
 Tensor ramp(const Shape &shape) {
     const Tensor t = Tensor::empty(shape);
     for (int64_t i = 0; i < t.elements(); i++)

@@ -65,7 +65,7 @@ TapeScope::~TapeScope() {
     std::fputs("[tape] a tape that still records is destroyed on another thread than its own; "
                "stop() it there first\n",
                stderr);
-    std::abort();  // that thread would go on recording on it
+    std::abort();  // the other thread would go on recording on it
 }
 
 Tape::Tape() : TapeScope(this), state_(std::make_unique<State>()) {}

@@ -1,4 +1,4 @@
-#include "tools/halyard/refused.h"
+#include "tools/halyard/rejections.h"
 
 #include <cstdio>
 #include <fstream>
@@ -12,12 +12,13 @@ namespace {
 
 constexpr const char *of_the_chip = "no Ascend kernels for ";
 
-// "op dtypes" and the reason, of a report's notes.
+// Returns the notes of a report as "op dtypes" and the reason. Counts in `lacking` those that the
+// chip's dtypes explain.
 std::map<std::string, std::string> refusals_of(const check::Report &r, int &lacking) {
     std::map<std::string, std::string> all;
     for (const std::string &note : r.notes) {
         const size_t colon = note.find(": ");
-        if (colon == std::string::npos) continue;  // of an op that is composed of others
+        if (colon == std::string::npos) continue;  // a composite op's note
         if (note.find(of_the_chip) != std::string::npos)
             lacking++;
         else
@@ -28,7 +29,7 @@ std::map<std::string, std::string> refusals_of(const check::Report &r, int &lack
 
 }  // namespace
 
-std::map<std::string, std::string> read_refusals(const std::string &path) {
+std::map<std::string, std::string> read_rejections(const std::string &path) {
     std::ifstream file(path);
     if (!file) throw IoError(path, "can't be read");
     std::map<std::string, std::string> all;
@@ -46,7 +47,7 @@ std::map<std::string, std::string> read_refusals(const std::string &path) {
     return all;
 }
 
-int judge_refusals(const check::CheckRun &run, const std::string &list, bool all) {
+int judge_rejections(const check::CheckRun &run, const std::string &list, bool all) {
     std::map<std::string, std::string> refused;
     std::set<std::string> checked;
     int lacking = 0;
@@ -58,7 +59,7 @@ int judge_refusals(const check::CheckRun &run, const std::string &list, bool all
                 "the chip lacks\n",
                 refused.size(), lacking);
     if (list.empty()) return 0;
-    const std::map<std::string, std::string> known = read_refusals(list);
+    const std::map<std::string, std::string> known = read_rejections(list);
     int failures = 0;
     for (auto &[name, why] : refused) {
         if (!known.count(name)) {

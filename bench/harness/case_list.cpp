@@ -1,4 +1,4 @@
-#include "bench/harness/benchmark_case.h"
+#include "bench/harness/case_list.h"
 
 #include <algorithm>
 #include <cstring>
@@ -49,7 +49,7 @@ std::vector<Tensors> copies_of(const ProblemInstance &t, const std::vector<Tenso
                                bool cold) {
     std::vector<Tensors> all = {{t.in, empty_like(like)}};
     if (!cold) return all;
-    constexpr size_t most = 1024;
+    constexpr size_t max_copies = 1024;
     size_t bytes = 1;
     for (auto *list : {&t.in, &like}) {
         for (const Tensor &x : *list)
@@ -58,8 +58,8 @@ std::vector<Tensors> copies_of(const ProblemInstance &t, const std::vector<Tenso
     std::string reason;
     const int64_t working_set = roofs::memory_working_set(roofs::read_host_memory(), 1, reason);
     if (working_set == 0) throw AttrError("bench", "--cold: " + reason);
-    const size_t wanted = size_t(working_set) / bytes + 1;
-    while (all.size() < std::min(wanted, most)) {
+    const size_t needed = size_t(working_set) / bytes + 1;
+    while (all.size() < std::min(needed, max_copies)) {
         std::vector<Tensor> in;
         for (const Tensor &x : t.in)
             in.push_back(x.copy());
@@ -69,7 +69,7 @@ std::vector<Tensors> copies_of(const ProblemInstance &t, const std::vector<Tenso
 }
 
 // Returns a function that calls `runs` in turn, one for each call.
-std::function<void()> in_turn(std::vector<std::function<void()>> runs) {
+std::function<void()> round_robin(std::vector<std::function<void()>> runs) {
     if (runs.size() == 1) return std::move(runs[0]);
     return [runs = std::move(runs), next = std::make_shared<size_t>(0)] {
         runs[(*next)++ % runs.size()]();
@@ -86,7 +86,7 @@ std::string label_of(const KernelEntry &k) {
 }
 
 // Returns true if the selection includes the label. "chosen" of --compare is the dispatched kernel.
-bool wanted(const Selection &s, const std::string &label, bool dispatched) {
+bool is_selected(const Selection &s, const std::string &label, bool dispatched) {
     if (s.only.empty()) return true;
     const auto has = [&](const std::string &l) {
         return std::find(s.only.begin(), s.only.end(), l) != s.only.end();
@@ -106,7 +106,7 @@ std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const Kernel
     for (auto &[name, values] : default_kernel.instance.tunables.offered) {
         for (size_t v = 1; v < values.size(); v++) {
             const std::string label = label_of(k) + "/" + name + "=" + std::to_string(values[v]);
-            if (!wanted(s, label, false)) continue;
+            if (!is_selected(s, label, false)) continue;
             Instance other = i;
             other.tunables.chosen[name] = values[v];
             Kernel built(op_table().make(op.record.name), other);
@@ -121,7 +121,7 @@ std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const Kernel
 }
 
 std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::string &dtypes,
-                                           const Selection &s, std::vector<std::string> &refused) {
+                                           const Selection &s, std::vector<std::string> &rejected) {
     std::vector<KernelCandidate> all;
     const std::string variant = variant_called(t.op.record, s.variant);
     for (const KernelEntry &k : t.op.kernels) {
@@ -136,7 +136,7 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
             std::string why = "its condition doesn't hold";
             for (auto &v : t.op.record.variants)
                 if (v.name == k.variant) why = "needs " + v.when;
-            refused.push_back(label_of(k) + ": " + why);
+            rejected.push_back(label_of(k) + ": " + why);
             continue;
         }
         all.push_back({k, label_of(k)});
@@ -153,7 +153,7 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
 }
 
 // Overwrites outputs, so that an earlier result isn't taken for this one's.
-void forget(const std::vector<Tensor> &out) {
+void invalidate(const std::vector<Tensor> &out) {
     for (const Tensor &y : out)
         std::memset(y.raw(), 0xFF, y.bytes());
 }
@@ -173,7 +173,7 @@ void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected)
 std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims,
                                       const Selection &s, const Expected &expected,
                                       const std::vector<Tensors> &copies, int threads,
-                                      std::vector<std::string> &refused) {
+                                      std::vector<std::string> &rejected) {
     std::vector<BenchmarkCase> all;
     const std::string limit = s.isa == "all" ? "" : s.isa;
     std::map<std::string, std::vector<Peer>> peers;
@@ -182,21 +182,21 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims
             peers[p.name].push_back(std::move(p));
     }
     for (auto &[name, same] : peers) {
-        if (!wanted(s, name, false)) continue;
+        if (!is_selected(s, name, false)) continue;
         BenchmarkCase bench_case{name, threads, true, same[0].computes, false, copies[0].out, {}};
         bench_case.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
         std::vector<std::function<void()>> runs;
         for (Peer &p : same)
             runs.push_back(std::move(p.run));
-        bench_case.run = in_turn(std::move(runs));
-        forget(bench_case.out);
+        bench_case.run = round_robin(std::move(runs));
+        invalidate(bench_case.out);
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
     }
     const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
     for (BenchmarkCase &bench_case :
-         python_peer_cases({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
-        if (!wanted(s, bench_case.label, false)) continue;
+         python_peer_cases({s.frameworks, s.python}, task, copies.size(), limit, rejected)) {
+        if (!is_selected(s, bench_case.label, false)) continue;
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
     }
@@ -205,28 +205,13 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims
 
 }  // namespace
 
-std::vector<OperandMeta> metas_of(const ProblemInstance &t) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &x : t.in)
-        metas.push_back(meta_of(x));
-    return metas;
-}
-
-std::vector<Tensor> outputs_of(const ProblemInstance &t) {
-    if (t.op.record.form == Form::composite) return Primitive(t.op, t.attrs).run(t.in);
-    std::vector<Tensor> out;
-    for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs)
-        out.push_back(Tensor::empty(o.shape, o.dtype));
-    return out;
-}
-
 std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
                                        const Selection &s, const Expected &expected,
                                        const std::vector<Tensor> &like,
-                                       std::vector<std::string> &refused) {
+                                       std::vector<std::string> &rejected) {
     std::deque<BenchmarkCase> all;
     const Plan default_plan = make_plan(t.op, metas_of(t), t.attrs);
-    const auto candidates = candidates_of(t, dtypes, s, refused);
+    const auto candidates = candidates_of(t, dtypes, s, rejected);
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
         for (const KernelCandidate &c : candidates) {
@@ -237,12 +222,12 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
                 plan = make_plan(t.op, metas_of(t), t.attrs);
             }
             if (!rejection_reason(t.op.record, *kernel, plan.dims).empty()) {
-                refused.push_back(c.label + ": not with these picks: " +
-                                  rejection_reason(t.op.record, *kernel, plan.dims));
+                rejected.push_back(c.label + ": not with these picks: " +
+                                   rejection_reason(t.op.record, *kernel, plan.dims));
                 continue;
             }
             const bool dispatched = default_plan.kernel && default_plan.kernel->fn == kernel->fn;
-            if (!wanted(s, c.label, dispatched)) continue;
+            if (!is_selected(s, c.label, dispatched)) continue;
             plan.kernel = kernel.get();
             BenchmarkCase bench_case{c.label, threads, false, true, dispatched, copies[0].out, {}};
             bench_case.has_control = dispatched;
@@ -254,13 +239,13 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
                 runs.push_back(
                     [shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
             }
-            bench_case.run = in_turn(std::move(runs));
-            forget(bench_case.out);
+            bench_case.run = round_robin(std::move(runs));
+            invalidate(bench_case.out);
             judge(bench_case, t, expected);
             all.push_back(std::move(bench_case));
         }
         for (BenchmarkCase &bench_case :
-             peer_cases(t, default_plan.dims, s, expected, copies, threads, refused))
+             peer_cases(t, default_plan.dims, s, expected, copies, threads, rejected))
             all.push_back(std::move(bench_case));
     }
     return all;
@@ -268,7 +253,7 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
 
 std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &s,
                                      const Expected &expected, const std::vector<Tensor> &like,
-                                     std::vector<std::string> &refused) {
+                                     std::vector<std::string> &rejected) {
     std::deque<BenchmarkCase> all;
     const bool composite = t.op.record.form == Form::composite;
     const Dims dims = composite ? t.dims : make_plan(t.op, metas_of(t), t.attrs).dims;
@@ -283,10 +268,10 @@ std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &
         std::vector<std::function<void()>> runs;
         for (const Tensors &x : copies)
             runs.push_back([primitive, in = x.in] { primitive->run(in); });
-        bench_case.run = in_turn(std::move(runs));
+        bench_case.run = round_robin(std::move(runs));
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
-        for (BenchmarkCase &peer : peer_cases(t, dims, s, expected, copies, threads, refused))
+        for (BenchmarkCase &peer : peer_cases(t, dims, s, expected, copies, threads, rejected))
             all.push_back(std::move(peer));
     }
     return all;

@@ -1,0 +1,26 @@
+#include "dsl/kernel_faults.h"
+
+#include "dsl/argument_checks.h"
+#include "dsl/mutate.h"
+
+namespace halyard {
+
+std::vector<std::string> faults_of(Kernel &k) {
+    std::vector<std::string> faults;
+    list_faults(k.pipeline, faults);
+    const auto clear_passes = [&] {
+        k.pipeline.clear_custom_lowering_passes();
+        if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
+    };
+    const std::string symbol = k.instance.symbol(k.op->name);
+    try {
+        k.pipeline.compile_to_module(k.arguments(), symbol, k.target);
+    } catch (const Halide::Error &e) {
+        clear_passes();
+        throw Error(k.op->name, symbol + ": " + e.what());
+    }
+    clear_passes();
+    return faults;
+}
+
+}  // namespace halyard

@@ -1,0 +1,15 @@
+// The faults that can be planted into a kernel (dsl/mutate.h).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "dsl/kernel.h"
+
+namespace halyard {
+
+// Returns the faults that can be planted into a kernel without one, each as "kind: location".
+// Stages and loops have the names that `halyard lower` prints. Equal locations are numbered:
+// "wrong-index: load of x in e #2". Lowers the kernel, without compiling it.
+std::vector<std::string> faults_of(Kernel &k);
+
+}  // namespace halyard
