@@ -1,5 +1,6 @@
-# halyard_op([FOLDER/]NAME [USES other op files]): FOLDER/NAME.cpp, relative to the CMakeLists.txt, becomes, in one line (USES: those whose
-# ops its chains name; in other projects, those of their own: the kit's are there anyway),
+# halyard_op([FOLDER/]NAME [USES other op files] [SOURCES files]): FOLDER/NAME.cpp, relative to the CMakeLists.txt, becomes, in one line (USES: those whose
+# ops its chains name; in other projects, those of their own: the kit's are there anyway; SOURCES: further files of the op, beside it, such as
+# its variants, without .cpp),
 #   op_NAME      its build-time code, which development tools link for the JIT, checks and references
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
 #   <build>/kernels/NAME.{kernels.a,records.cpp} and <build>/generated/primitives/ops/NAME.h, gathered by halyard_ops_done() in the
@@ -77,14 +78,19 @@ endfunction()
 function(halyard_op FILE)
   get_filename_component(NAME "${FILE}" NAME)
   _halyard_check_op(${FILE} ${NAME})
-  cmake_parse_arguments(A "" "" "USES" ${ARGN})
+  cmake_parse_arguments(A "" "" "USES;SOURCES" ${ARGN})
   set(used "")
   foreach(other IN LISTS A_USES)
     list(APPEND used $<TARGET_OBJECTS:op_${other}>)
   endforeach()
   set(file "${HALYARD_OP_PREFIX}${NAME}")
   set_property(DIRECTORY APPEND PROPERTY HALYARD_OPS ${NAME})
-  add_library(op_${NAME} OBJECT "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+  get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}" DIRECTORY)
+  set(sources "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+  foreach(source IN LISTS A_SOURCES)
+    list(APPEND sources "${folder}/${source}.cpp")
+  endforeach()
+  add_library(op_${NAME} OBJECT ${sources})
   target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${file})
   target_compile_options(op_${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-g1>)  # errors name lines of it, whatever the build type
   target_link_libraries(op_${NAME} PRIVATE Halyard::halyard_kernel_base $<TARGET_NAME_IF_EXISTS:halyard_warnings>)

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "Halide.h"
+#include "dsl/dim_expr.h"
+#include "registry/tensor/dtype.h"
 
 namespace halyard {
 
@@ -31,21 +33,41 @@ struct Tunables {
     }
 };
 
-struct Backend {
+// One of them, as schedules and the conditions of variants name it.
+using Tunable = Dim;
+
+// What a kernel is built for, as far as an algorithm may depend on it.
+struct Build {
+    // The name of one of the op's variants; "" if it has only one.
+    std::string variant;
+    // Elements of the arithmetic type in a vector register of the target: an algorithm may arrange
+    // its stages in blocks of vectors.
+    int lanes = 4;
+    // The dtypes to which T, U, ... are bound; empty in exact mode.
+    std::map<std::string, DType> types;
+
+    bool is_exact() const { return types.empty(); }
+    // Returns true if the type variable T is bound to `t`.
+    bool stores(DType t) const {
+        const auto bound = types.find("T");
+        return bound != types.end() && bound->second == t;
+    }
+};
+
+struct Backend : Build {
     Halide::Target target;
     // The type in which this kernel computes: Float(32) for f32, f16 and bf16, Float(64) for f64,
     // the integer type itself for integers, UInt(32) in exact mode.
     Halide::Type real;
-    // The name of the variant that is scheduled; "" if the op has only one.
-    std::string variant;
-    const Tunables *tunables;
-    // Elements of type `real` in a vector register.
-    int lanes = target.natural_vector_size(real);
+    const Tunables *tunables = nullptr;
 
     // Returns the value of a tunable of this schedule. `candidates` are the values that may be
     // tried, the default first. Conditions of the variant may use `name`.
     int pick(const std::string &name, const std::vector<int> &candidates) const {
         return (*tunables)(name, candidates);
+    }
+    int pick(const Dim &tunable, const std::vector<int> &candidates) const {
+        return pick(tunable.name(), candidates);
     }
     bool has_avx512() const { return target.has_feature(Halide::Target::AVX512_Skylake); }
 };

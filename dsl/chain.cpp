@@ -55,7 +55,7 @@ void Chain::inherit(const Op &op) {
     }
 }
 
-void Chain::algorithm() {
+void Chain::algorithm(const Build &build) {
     struct Value {
         Func f;
         Extents extents;
@@ -72,8 +72,11 @@ void Chain::algorithm() {
     for (auto &s : steps_) {
         for (size_t i = 0; i < s.arguments.size(); i++)
             s.op->bind_input(i, values.at(s.arguments[i]).f, values.at(s.arguments[i]).extents);
-        s.op->variant = variant;
-        s.op->algorithm();
+        const auto is_built = [&](const VariantSpec &v) { return v.name == build.variant; };
+        Build step = build;
+        if (std::none_of(s.op->variants.begin(), s.op->variants.end(), is_built))
+            step.variant = s.op->variants.back().name;
+        s.op->define(step);
         values[s.result] = {s.op->out[0], s.op->output_extents()};
     }
 }
@@ -93,7 +96,7 @@ template<class B> void Chain::schedule_anchors(const B &b) {
         // In a chain of elementwise ops alone, the schedule may read the strides of the inputs.
         if (anchor == n) op.memory = memory;
         if (i + 1 < n) steps_[i].op->out[0].compute_root();
-        op.schedule(b);
+        op.schedule_kernel(b);
         anchor = n;
     }
 }

@@ -16,7 +16,7 @@ public:
     // wrong number of arguments.
     Chain(const OpTable &ops, std::string name, const std::string &signature,
           const std::string &body);
-    void algorithm() override;
+    void algorithm(const Build &build) override;
     void schedule(const Cpu &b) override { schedule_anchors(b); }
     void schedule(const Gpu &b) override { schedule_anchors(b); }
     // Computes the references of its ops, one after another.

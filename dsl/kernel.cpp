@@ -60,8 +60,8 @@ Target target_of(const Instance &i) {
 // The Halide types of an op's tensors. The type variables of its signature, in order of appearance,
 // are bound to the entries of Instance::dtypes.
 struct Kernel::TensorTypes {
-    // Sets `op.types`. Throws DTypeError if there are too few dtypes.
-    TensorTypes(Op &op, const Instance &i)
+    // Throws DTypeError if there are too few dtypes.
+    TensorTypes(const Op &op, const Instance &i)
         : exact(i.dtypes == "exact"), ascend(i.backend == "ascend") {
         std::stringstream rest(i.dtypes);
         for (auto *specs : {&op.sig.inputs, &op.sig.outputs}) {
@@ -105,20 +105,23 @@ struct Kernel::TensorTypes {
     }
 
     const bool exact, ascend;
-    std::map<std::string, Type> bound;  // by type variable
+    // The types and dtypes of type variables; no dtypes in exact mode.
+    std::map<std::string, Type> bound;
+    std::map<std::string, DType> dtypes;
 
 private:
     // Binds `variable`, if it is one and not bound yet, to the next dtype that `rest` has.
-    void bind(Op &op, const std::string &variable, const std::string &dtypes, std::istream &rest) {
+    void bind(const Op &op, const std::string &variable, const std::string &names,
+              std::istream &rest) {
         if (!is_type_variable(variable) || bound.count(variable)) return;
         std::string dtype;
         if (exact)
             bound[variable] = UInt(32);
         else if (std::getline(rest, dtype, ','))
-            bound[variable] = halide_type(op.types[variable] = dtype_of(dtype));
+            bound[variable] = halide_type(dtypes[variable] = dtype_of(dtype));
         else {
             throw DTypeError(op.name,
-                             "dtypes '" + dtypes + "' name too few types for " + op.signature);
+                             "dtypes '" + names + "' name too few types for " + op.signature);
         }
     }
 };
@@ -191,15 +194,19 @@ Kernel::Kernel(OpPtr o, Instance i)
 void Kernel::build() {
     const TensorTypes types(*op, instance);
     op->declare_all_tensors();
-    if (is_ascend()) check_ascend();
-    // An Ascend algorithm is not arranged in vectors: its instructions are found during lowering.
-    op->lanes = is_ascend() ? 1
-                            : target.natural_vector_size(types.arithmetic(op->copies_bits).real);
-    op->variant = is_ascend() ? ascend::algorithm_for(*op, *instance.call) : instance.variant;
+    Build build{instance.variant,
+                target.natural_vector_size(types.arithmetic(op->copies_bits).real), types.dtypes};
+    if (is_ascend()) {
+        check_ascend(build);
+        // An Ascend algorithm is not arranged in vectors: its instructions are found during
+        // lowering.
+        build.lanes = 1;
+        build.variant = ascend::algorithm_for(*op, build.lanes, *instance.call);
+    }
     bind_inputs(types);
 
     const DirectiveRecorder recorder(directives, instance.skip);
-    op->algorithm();
+    op->define(build);
     check_algorithm(*op, directives);
     const Results results = instance.adjoint_in.empty() ? outputs(types) : differentiate(types);
     if (is_ascend()) fix_scalars();
@@ -212,14 +219,14 @@ void Kernel::build() {
 
     pipeline = Pipeline(results.funcs);
     constrain_outputs(results.funcs);
-    schedule(results.funcs, a.real);
+    schedule(results.funcs, a.real, build);
     if (!checks_arguments()) remove_argument_checks(pipeline);
     if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
 // Throws DTypeError for dtypes that the vector unit lacks, and DispatchError if there is no call.
-void Kernel::check_ascend() const {
-    for (auto &[name, t] : op->types) {
+void Kernel::check_ascend(const Build &build) const {
+    for (auto &[name, t] : build.types) {
         if (t == DType::f64 || t == DType::bf16 || t == DType::i64)
             throw DTypeError(op->name, std::string("no Ascend kernels for ") + name_of(t));
     }
@@ -334,18 +341,18 @@ void Kernel::constrain_outputs(const std::vector<Func> &funcs) {
     }
 }
 
-void Kernel::schedule(const std::vector<Func> &funcs, const Type &real) {
-    const Backend b{target, real, instance.variant, &instance.tunables};
-    lanes = b.lanes;
+void Kernel::schedule(const std::vector<Func> &funcs, const Type &real, const Build &build) {
+    lanes = target.natural_vector_size(real);
+    const Backend b{{instance.variant, lanes, build.types}, target, real, &instance.tunables};
     if (!instance.scheduled || !instance.adjoint_in.empty()) {
         for (Func f : funcs)
             f.compute_root();
     } else if (is_ascend()) {
         schedule_ascend(b);
     } else if (target.has_gpu_feature()) {
-        op->schedule(Gpu{b});
+        op->schedule_kernel(Gpu{b});
     } else {
-        op->schedule(Cpu{b});
+        op->schedule_kernel(Cpu{b});
     }
 }
 

@@ -95,14 +95,15 @@ private:
 
     // build() and its steps, in order.
     void build();
-    void check_ascend() const;
+    void check_ascend(const Build &build) const;
     void bind_inputs(const TensorTypes &types);
     Results outputs(const TensorTypes &types) const;
     Results differentiate(const TensorTypes &types);
     void fix_scalars();
     Arithmetic arithmetic(const TensorTypes &types) const;
     void constrain_outputs(const std::vector<Halide::Func> &funcs);
-    void schedule(const std::vector<Halide::Func> &funcs, const Halide::Type &real);
+    void schedule(const std::vector<Halide::Func> &funcs, const Halide::Type &real,
+                  const Build &build);
     void schedule_ascend(const Backend &b);
 
     Halide::Func loaded(const Halide::ImageParam &memory, const TensorSpec &spec,

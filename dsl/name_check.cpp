@@ -37,8 +37,10 @@ Names names_of(const Op &op) {
 // the expression in messages.
 void check_expression(const Op &op, const std::string &what, const std::string &text,
                       const std::string &quoted, const Names &known) {
-    const auto fail = [&](const std::string &why) {
-        throw AttrError(op.name, at_location(line_of(op, quoted), what + " '" + text + "' " + why));
+    // An expression over Dims has no text in the op file, but a name of it has.
+    const auto fail = [&](const std::string &why, const std::string &name = "") {
+        throw AttrError(op.name,
+                        at_location(line_of(op, quoted, name), what + " '" + text + "' " + why));
     };
     std::vector<std::string> used;
     try {
@@ -47,7 +49,7 @@ void check_expression(const Op &op, const std::string &what, const std::string &
         fail("doesn't parse: " + e.detail());
     }
     for (const std::string &name : used)
-        if (!known.count(name)) fail("names " + name + ", which is none of " + join(known));
+        if (!known.count(name)) fail("names " + name + ", which is none of " + join(known), name);
 }
 
 // Returns the names that the record's expressions use.
@@ -61,7 +63,7 @@ Names names_used(const Op &op) {
         add(l.value);
     for (const std::string &condition : op.conditions)
         add(condition);
-    for (const Variant &v : op.variants) {
+    for (const VariantSpec &v : op.variants) {
         std::istringstream words(v.when);
         for (std::string word; words >> word;)
             add(word);
@@ -106,7 +108,7 @@ void check_names(const Op &op) {
     }
 }
 
-void check_variant_names(const Op &op, const Variant &v,
+void check_variant_names(const Op &op, const VariantSpec &v,
                          const std::map<std::string, int64_t> &tunables) {
     Names known = names_of(op);
     known.insert("lanes");

@@ -14,7 +14,7 @@ void check_names(const Op &op);
 
 // Throws if a variant's condition uses an unknown name. It may also use `lanes`, strides ("x_s0"),
 // and the tunables of its schedule, which are `tunables`.
-void check_variant_names(const Op &op, const Variant &v,
+void check_variant_names(const Op &op, const VariantSpec &v,
                          const std::map<std::string, int64_t> &tunables);
 
 // Throws if an internal op is named like the gradient of another op of the same file, in an input

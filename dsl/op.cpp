@@ -94,6 +94,98 @@ Expr Op::size(const std::string &expression) const {
     }
 }
 
+Dim Op::stride(const Func &tensor, int dim) const {
+    for (size_t k = 0; k < in.size(); k++) {
+        if (in[k].name() == tensor.name())
+            return Dim(sig.inputs[k].name + "_s" + std::to_string(dim));
+    }
+    for (size_t k = 0; k < out.size(); k++)
+        if (out[k].name() == tensor.name() && dim == 0) return Dim(sig.outputs[k].name + "_s0");
+    throw AttrError(name, at_location(CallSite::here().location(),
+                                      fmt::format("stride({}, {}): {} has no such stride; of "
+                                                  "outputs only the innermost one is known",
+                                                  tensor.name(), dim, signature)));
+}
+
+void Op::add(Variant v) {
+    if (variants_.empty()) variants.clear();
+    variants.push_back({v.name, v.when.words()});
+    variants_.push_back(std::move(v));
+}
+
+void Op::clear_variants() {
+    variants_.clear();
+    variants = {{"", ""}};
+}
+
+void Op::define(const Build &build) {
+    implementation_ = nullptr;
+    const auto v = std::find_if(variants_.begin(), variants_.end(),
+                                [&](const Variant &one) { return one.name == build.variant; });
+    if (v == variants_.end()) {
+        if (!build.variant.empty() && !variants_.empty())
+            throw Error(name, "has no variant '" + build.variant + "'");
+        return algorithm(build);
+    }
+    implementation_ = v->make(*this);
+    implementation_->algorithm(build);
+}
+
+std::vector<std::string> Op::names_of(std::initializer_list<Dim> dims) {
+    std::vector<std::string> names;
+    for (const Dim &d : dims)
+        names.push_back(d.name());
+    return names;
+}
+
+void Implementation::algorithm(const Build &build) {
+    base_.algorithm(build);
+}
+void Implementation::schedule(const Cpu &cpu) {
+    base_.schedule(cpu);
+}
+void Implementation::schedule(const Gpu &gpu) {
+    base_.schedule(gpu);
+}
+Expr Implementation::size(const DimExpr &e) const {
+    return base_.size(e);
+}
+Func Implementation::store() const {
+    return base_.store();
+}
+Var Implementation::var(int dim) const {
+    return base_.var(dim);
+}
+
+namespace {
+
+class StepsImplementation : public Implementation {
+public:
+    StepsImplementation(Op &op, Steps steps) : Implementation(op), steps_(std::move(steps)) {}
+    void algorithm(const Build &build) override {
+        if (steps_.algorithm)
+            steps_.algorithm(build);
+        else
+            Implementation::algorithm(build);
+    }
+    void schedule(const Cpu &cpu) override {
+        if (steps_.schedule)
+            steps_.schedule(cpu);
+        else
+            Implementation::schedule(cpu);
+    }
+    using Implementation::schedule;
+
+private:
+    Steps steps_;
+};
+
+}  // namespace
+
+Variant::Variant(std::string variant_name, DimExpr condition, Steps steps)
+    : name(std::move(variant_name)), when(std::move(condition)),
+      make([steps](Op &op) { return std::make_unique<StepsImplementation>(op, steps); }) {}
+
 Expr Op::parameter(const std::string &n, const Type &t) {
     const Halide::Parameter p(t, false, 0, n);
     parameters[n] = p;

@@ -65,6 +65,7 @@
 #include "dsl/backend.h"
 #include "dsl/call_site.h"
 #include "dsl/real.h"
+#include "dsl/variant.h"
 #include "registry/op/op_record.h"
 #include "registry/op/problem.h"
 #include "registry/op/signature.h"
@@ -86,9 +87,10 @@ public:
     // The call of the constructor, which error messages name.
     const CallSite defined_at = CallSite::here();
 
-    // Defines every output in terms of the inputs and scalars. May depend on `variant`, `lanes` and
-    // `types`, which are set before the call.
+    // Defines every output in terms of the inputs and scalars. An op overrides the second form if
+    // its algorithm depends on lanes or dtypes, and neither if all of its variants have their own.
     virtual void algorithm() {}
+    virtual void algorithm(const Build &) { algorithm(); }
 
     // Schedules the definitions of algorithm() for one backend. An empty schedule is legal: the
     // kernel is correct and slow. For Ascend the default is an automatic schedule
@@ -105,6 +107,16 @@ public:
 
     using Extents = std::vector<Halide::Expr>;  // innermost first
 
+    // Runs the algorithm of the variant that `build` names, then schedule_kernel() its schedule. In
+    // an op without variants, and for the name "", they are the op's own. Throws Error for a
+    // variant that the op does not have.
+    void define(const Build &build);
+    template<class B> void schedule_kernel(const B &backend) {
+        if (implementation_)
+            implementation_->schedule(backend);
+        else
+            schedule(backend);
+    }
     // Defines input number `input` as `from`, a tensor in memory or the result of another op, which
     // has these extents.
     void bind_input(size_t input, const Halide::Func &from, const Extents &extents);
@@ -126,16 +138,24 @@ public:
     std::vector<Halide::ImageParam> memory;
     // The kernel arguments of `scalars`, by name.
     std::map<std::string, Halide::Parameter> parameters;
-    // The name of the variant that is being built.
-    std::string variant;
-    // Elements of the arithmetic type in a vector register of the target: an algorithm may arrange
-    // its stages in blocks of vectors.
-    int lanes = 4;
-    // The dtypes to which T, U, ... are bound; empty in exact mode.
-    std::map<std::string, DType> types;
     // True for an op that copies elements without arithmetic: they keep their bits in every dtype.
     bool copies_bits = false;
     int any_rank = elementwise_rank;  // dimensions of x[*] in this kernel
+
+    // ---- What op files and their variants use.
+
+    // Returns the value of an expression over dimensions, integer scalars and lets: "k",
+    // "c/groups". Throws AttrError if it uses any other name.
+    Halide::Expr size(const std::string &expression) const;
+    Halide::Expr size(const DimExpr &e) const { return size(e.text()); }
+    // Returns the Func that is stored in memory: the first output, or the end of its epilogue if
+    // the op is part of a chain.
+    Halide::Func store() const { return end_.defined() ? end_ : out[0]; }
+    // Returns a loop of store(), counted from the innermost one.
+    Halide::Var var(int dim) const { return store().args()[size_t(dim)]; }
+    // Returns the stride of a dimension of a tensor, 0 the innermost, for the condition of a
+    // variant. Throws AttrError if dispatch has no such stride: of outputs it has the innermost.
+    Dim stride(const Halide::Func &tensor, int dim = 0) const;
 
 protected:
     using Var = Halide::Var;
@@ -149,9 +169,11 @@ protected:
     Func input(const std::string &name);
     Func output(const std::string &name);
 
-    // Returns the value of an expression over dimensions, integer scalars and lets: "k",
-    // "c/groups". Throws AttrError if it uses any other name.
-    Expr size(const std::string &expression) const;
+    // Adds a variant. The first one whose condition a call fulfils computes it; the last one takes
+    // every call.
+    void add(Variant v);
+    // Removes the variants that a base class added.
+    void clear_variants();
 
     // Declares an attribute and its default. The kernel does not see it: lets, conditions and
     // derived scalars may use its value. The first entry of `choices` is the default; in an
@@ -171,10 +193,22 @@ protected:
         attrs.push_back({name, AttrKind::ints, value, {}, std::move(parts)});
     }
 
+    void attr(const Dim &d, int64_t value) { attr(d.name(), value); }
+    void flag(const Dim &d, bool value) { flag(d.name(), value); }
+    void choice(const Dim &d, std::initializer_list<Dim> choices) {
+        choice(d.name(), names_of(choices));
+    }
+    void ints(const std::string &name, const std::string &value, std::initializer_list<Dim> parts) {
+        ints(name, value, names_of(parts));
+    }
+
     // Names an integer expression over dimensions, attributes and earlier lets.
     void let(const std::string &name, const std::string &expression) {
         lets.push_back({name, expression});
     }
+    void let(const Dim &d, const DimExpr &e) { let(d.name(), e.text()); }
+    // Adds a condition that every call must fulfil; the error names both sides and their values.
+    void require(const DimExpr &condition) { conditions.push_back(condition.text()); }
 
     // Declares an attribute that is also a kernel argument, and returns its value: an int32 or,
     // with a double as default, a real.
@@ -184,12 +218,8 @@ protected:
     // Declares an int32 kernel argument that dispatch computes from dimensions, attributes and
     // lets, and returns its value.
     Expr derived(const std::string &name, const std::string &expression);
+    Expr derived(const Dim &d, const DimExpr &e) { return derived(d.name(), e.text()); }
 
-    // Returns the Func that is stored in memory: the first output, or the end of its epilogue if
-    // the op is part of a chain.
-    Func store() const { return end_.defined() ? end_ : out[0]; }
-    // Returns a loop of store(), counted from the innermost one.
-    Var var(int dim) const { return store().args()[size_t(dim)]; }
     // Returns true if the inputs are computed by other ops of a chain rather than loaded.
     bool fused() const { return memory.empty(); }
 
@@ -198,6 +228,9 @@ private:
     Func declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
                   const std::string &name, const char *suffix, const char *kind);
     Expr parameter(const std::string &name, const Halide::Type &t);
+    static std::vector<std::string> names_of(std::initializer_list<Dim> dims);
+    std::vector<Variant> variants_;                   // as in `variants`
+    std::unique_ptr<Implementation> implementation_;  // of the variant that define() built
     std::map<std::string, Expr> extents_;  // by the names of dimensions and integer scalars
     Extents first_input_extents_;
     Func end_;

@@ -148,14 +148,16 @@ void check_definitions(const Op &op, const Function &f, const std::vector<Direct
 
 }  // namespace
 
-std::string line_of(const Op &op, const std::string &text) {
+std::string line_of(const Op &op, const std::string &text, const std::string &otherwise) {
     const std::string file = op.defined_at.outermost_file();
     const std::string location = op.defined_at.outermost_location();
-    std::ifstream source(file);
-    int number = 1;
-    for (std::string line; std::getline(source, line); number++) {
-        if (line.find("\"" + text + "\"") != std::string::npos)
-            return location.substr(0, location.find(':') + 1) + std::to_string(number);
+    for (const std::string &quoted : {text, otherwise}) {
+        std::ifstream source(file);
+        int number = 1;
+        for (std::string line; std::getline(source, line); number++) {
+            if (!quoted.empty() && line.find("\"" + quoted + "\"") != std::string::npos)
+                return location.substr(0, location.find(':') + 1) + std::to_string(number);
+        }
     }
     return location;
 }

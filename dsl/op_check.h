@@ -6,9 +6,9 @@
 
 namespace halyard {
 
-// Returns the line of the op file that contains `text` in quotes, or that of the op's constructor:
-// "kernels/rowwise/softmax.cpp:41".
-std::string line_of(const Op &op, const std::string &text);
+// Returns the line of the op file that contains `text` in quotes, or else `otherwise`, or else that
+// of the op's constructor: "kernels/rowwise/softmax.cpp:41".
+std::string line_of(const Op &op, const std::string &text, const std::string &otherwise = "");
 
 // Throws AttrError if a sample or benchmark problem names something that the op does not have, or
 // leaves a dimension without a value.

@@ -390,10 +390,8 @@ IntegerBindings bindings_of(const Op &op, const Dims &dims) {
 }
 
 Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes) try {
-    op.variant = variant;
-    op.lanes = lanes;
     bind_real_inputs(op);
-    op.algorithm();
+    op.define({variant, lanes, {}});
     std::vector<std::pair<Func, std::vector<IndexSet>>> outputs;
     for (size_t k = 0; k < op.out.size(); k++) {
         std::vector<IndexSet> region;

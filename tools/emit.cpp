@@ -78,7 +78,7 @@ std::string record(const OpRecord &r) {
                     (l.real ? "true" : "false") + "}";
          });
     s += ", .conditions = " + strings(r.conditions);
-    s += ",\n         .variants = " + braced(r.variants, [](const Variant &v) {
+    s += ",\n         .variants = " + braced(r.variants, [](const VariantSpec &v) {
              return "{" + in_quotes(v.name) + ", " + in_quotes(v.when) + "}";
          });
     s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench);

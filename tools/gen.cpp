@@ -75,13 +75,13 @@ bool worth_building(const Op &op, const std::string &dtypes, const std::string &
     const bool half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
     if (!avx2_too || dtypes.starts_with("f32")) return true;
     if (is_extension(variant)) return !dtypes.starts_with("f64");
-    const std::vector<Variant> &all = op.variants;
+    const std::vector<VariantSpec> &all = op.variants;
     const size_t fewest = !all.back().when.empty() ? all.size()
                           : isa == Isa::baseline   ? 1
                           : half                   ? all.size()
                                                    : 2;
     const bool among_last = std::any_of(all.end() - long(std::min(fewest, all.size())), all.end(),
-                                        [&](const Variant &v) { return v.name == variant; });
+                                        [&](const VariantSpec &v) { return v.name == variant; });
     return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !widens(op, dtypes)));
 }
 
@@ -177,7 +177,7 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
         tunables[job.instance.variant].insert(facts.tunables.begin(), facts.tunables.end());
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
-    for (const Variant &v : op->variants)
+    for (const VariantSpec &v : op->variants)
         // others are for other instruction sets
         if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
     check_scalars(*op, table, scalars);

@@ -123,11 +123,12 @@ std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const Kernel
 std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::string &dtypes,
                                            const Selection &s, std::vector<std::string> &rejected) {
     std::vector<KernelCandidate> all;
+    const std::string variant = variant_called(t.op.record, s.variant);
     for (const KernelEntry &k : t.op.kernels) {
         if (k.backend != "cpu" || k.dtypes != dtypes || k.isa > host_isa() ||
             (s.isa != "all" && isa_of(s.isa) != k.isa))
             continue;
-        if (!s.variant.empty() && k.variant != s.variant) continue;
+        if (!variant.empty() && k.variant != variant) continue;
         try {
             const Force force(k.isa, k.variant);
             make_plan(t.op, metas_of(t), t.attrs);

@@ -7,6 +7,7 @@
 #include "bench/harness/variadic_ops.h"
 #include "primitives/autograd/adjoint.h"
 #include "primitives/library.h"
+#include "registry/op/renamed_variants.h"
 #include "registry/op/signature.h"
 
 namespace halyard::bench {
@@ -133,16 +134,18 @@ std::vector<size_t> differentiable_inputs(const RegisteredOp &op) {
     return places;
 }
 
-void check_variant(const OpRecord &op, const std::string &variant) {
+std::string variant_called(const OpRecord &op, const std::string &variant) {
+    const std::string present = present_variant_name(op.name, variant);
     std::string all;
     for (auto &v : op.variants) {
-        if (v.name == variant) return;
+        if (v.name == present) return present;
         all += (all.empty() ? "" : ", ") + v.name;
     }
     if (!variant.empty()) {
         throw AttrError(op.name, "no variant '" + variant + "', there " +
                                      (all.empty() ? "is only one, without a name" : "are " + all));
     }
+    return "";
 }
 
 const RegisteredOp &op_with_kernels(const std::string &name) {

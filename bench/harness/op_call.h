@@ -42,8 +42,10 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
 // other ops, or through the ops that `op` is composed of.
 std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
 
-// Throws AttrError if `variant` is neither empty nor a variant of the op.
-void check_variant(const OpRecord &op, const std::string &variant);
+// Returns the present name of a variant of the op, which `variant` may call by an earlier one; ""
+// for
+// "". Throws AttrError if the op has no such variant.
+std::string variant_called(const OpRecord &op, const std::string &variant);
 
 // Returns the op called `name`. Throws DispatchError if there is none or if it has no kernels of
 // its own.

@@ -27,9 +27,9 @@ std::string unfulfilled(const std::string &condition, const Dims &values) {
 
 }  // namespace
 
-std::string algorithm_for(const Op &op, const FixedCall &call) {
+std::string algorithm_for(const Op &op, int lanes, const FixedCall &call) {
     Dims values = call.dims;
-    values["lanes"] = op.lanes;
+    values["lanes"] = lanes;
     std::string reasons;
     for (auto v = op.variants.rbegin(); v != op.variants.rend(); ++v) {
         const std::string why = unfulfilled(v->when, values);

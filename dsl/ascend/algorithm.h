@@ -13,7 +13,7 @@ namespace ascend {
 // algorithm of a variant may be correct only under its condition. Conditions on values that only
 // CPU kernels have, such as tunables, aren't fulfilled. Throws DispatchError if no variant takes
 // the call.
-std::string algorithm_for(const Op &op, const FixedCall &call);
+std::string algorithm_for(const Op &op, int lanes, const FixedCall &call);
 
 }  // namespace ascend
 }  // namespace halyard

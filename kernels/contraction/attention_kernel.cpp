@@ -22,13 +22,20 @@ struct AttentionKernel : Op {
         // The index of the first query in the sequence, if the call computes only some queries.
         attr("from", 0);
         contract = {Contract::normwise, 40};
-        variants = {{"wide", "s>=rows t>=keys*lanes e>=cols*lanes q_s0==1 v_s0==1"},
-                    {"half", "s>=rows t>=keys*lanes e>=cols*lanes q_s0==1 v_s0==1"},
-                    {"any", ""}};
+        const DimExpr fits = Dim("s") >= tile_rows && Dim("t") >= tile_keys * lanes &&
+                             Dim("e") >= tile_cols * lanes && stride(q) == 1 && stride(v) == 1;
+        add({"wide", fits, {.schedule = [this](const Cpu &cpu) {
+                 schedule_tiles(cpu, cpu.has_avx512() ? 4 : 2);
+             }}});
+        add({"half", fits, {.schedule = [this](const Cpu &cpu) { schedule_tiles(cpu, 1); }}});
+        add({"any", DimExpr::always(), {.schedule = [this](const Cpu &cpu) {
+                 schedule_any(cpu);
+             }}});
         samples = {"g=1 s=1 t=1 d=1 e=1", "g=2 s=3 t=5 d=7 e=9", "g=2 s=13 t=67 d=17 e=65",
                    "g=1 s=31 t=129 d=8 e=33 causal=1", "g=2 s=199 t=70 d=5 e=64 causal=1 from=-60"};
         bench = {"g=12 s=512 t=512 d=64 e=64", "g=12 s=512 t=512 d=64 e=64 causal=1"};
     }
+    static inline const Tunable tile_rows{"rows"}, tile_cols{"cols"}, tile_keys{"keys"};
     Func q = input("q"), k = input("k"), v = input("v"), mask = input("mask");
     Func o = output("o");
     Func scaled_q{"ready"}, transposed_k{"turned"}, dots{"dots"}, score{"score"}, row_max{"peak"},
@@ -62,12 +69,12 @@ struct AttentionKernel : Op {
     // of its queries, which are computed for all keys first: scores (in tiles of keys), their
     // maxima, their exponentials, the sums. All of that stays in L2, because it is for one block of
     // queries only. k is transposed once per task.
-    void schedule(const Cpu &cpu) override {
-        if (cpu.variant == "any" || fused()) return schedule_any(cpu);
+    void schedule_tiles(const Cpu &cpu, int default_cols) {
+        if (fused()) return schedule_any(cpu);
         const bool registers32 = cpu.has_avx512();
-        const int rows = cpu.pick("rows", {registers32 ? 6 : 4});
-        const int cols = cpu.pick("cols", {cpu.variant == "half" ? 1 : registers32 ? 4 : 2});
-        const int key_vectors = cpu.pick("keys", {registers32 ? 4 : 2});
+        const int rows = cpu.pick(tile_rows, {registers32 ? 6 : 4});
+        const int cols = cpu.pick(tile_cols, {default_cols});
+        const int key_vectors = cpu.pick(tile_keys, {registers32 ? 4 : 2});
         promise_layout();
 
         Func out = store();

@@ -28,15 +28,16 @@ struct DenseKernel : Product {
     DenseKernel() : Product("dense_kernel", "a[..g,m,k] b[..g,k,n] bias[n] -> c[..g,m,n]") {
         internal = true;
         choice("activation", activation_names());
-        variants = {
-            {"vnni", "pairs>0 a_s0==1 bias_s0==1 k%2==0 k>=2 m>=rows n>=cols*lanes"},
-            {"narrow_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=8 k>=8 n>=lanes "
-                         "n<upto||n<8*lanes&&n%(2*lanes)>0&&n%(2*lanes)<=lanes"},
-            {"packed_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=rows n>=cols*lanes k>=8"},
-            {"half_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=8 n>=lanes/2 k>=8 lanes>=4"},
-            {"dot_row", "b_s1==1 a_s0==1 bias_s0==1 m<8 n>=4"},
-            {"any", ""},
-        };
+        const DimExpr is_transposed = stride(b, 1) == 1 && stride(b, 0) != 1 && stride(bias) == 1;
+        const DimExpr is_wide = d.n >= tile_vectors * lanes;
+        add(vnni(has_pairs > 0 && stride(a) == 1 && stride(bias) == 1 && d.k % 2 == 0 && d.k >= 2 &&
+                 d.m >= tile_rows && is_wide));
+        add(narrow_t(is_transposed && d.m >= 8 && d.k >= 8 && d.n >= lanes && leaves_one_vector()));
+        add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8));
+        add(half_t(is_transposed && d.m >= 8 && d.n >= lanes / 2 && d.k >= 8 && lanes >= 4));
+        add(dot_row(stride(b, 1) == 1 && stride(a) == 1 && stride(bias) == 1 && d.m < 8 &&
+                    d.n >= 4));
+        add(any());
         samples = {"g=1 m=1 k=1 n=1",
                    "g=2 m=5 k=7 n=3 activation=relu",
                    "g=1 m=9 k=300 n=33 transpose_b=1 activation=gelu",
@@ -53,8 +54,7 @@ struct DenseKernel : Product {
     Func c = output("c");
     Expr activation = derived("activation", "activation");
 
-    void algorithm() override {
-        define_sum();
+    void define_output() override {
         // Strict: LLVM assumes that other sums are never NaN, and drops tests for it.
         const Expr z = strict_float(sum(j, i, g) + bias(j));
         epilogue = Func("finished");

@@ -18,36 +18,41 @@ struct Matmul : Product {
               "transpose_b swap the last two of an operand";
         alias = "MatMul";
         gpu = true;
-        variants = {
-            // Dot products of pairs of bf16, by instructions that count subnormal operands as 0.
-            {"vnni", "pairs>0 a_s0==1 k%2==0 k>=2 m>=rows n>=cols*lanes"},
+        const DimExpr is_transposed = stride(b, 1) == 1 && stride(b, 0) != 1;
+        const DimExpr in_rows = stride(b, 0) == 1;
+        const DimExpr is_wide = d.n >= tile_vectors * lanes;
+        // Dot products of pairs of bf16, by instructions that count subnormal operands as 0.
+        add(vnni(has_pairs > 0 && stride(a) == 1 && d.k % 2 == 0 && d.k >= 2 && d.m >= tile_rows &&
+                 is_wide));
 
-            // b is contiguous along k (transposed). Its panels are transposed while they are
-            // packed. Tiles are one vector, several vectors or half a vector wide: as wide as n
-            // fills.
-            {"narrow_t", "b_s1==1 b_s0!=1 m>=8 k>=8 n>=lanes "
-                         "n<upto||n<8*lanes&&n%(2*lanes)>0&&n%(2*lanes)<=lanes"},
-            {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},
-            {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},
+        // b is contiguous along k (transposed). Its panels are transposed while they are packed.
+        // Tiles are one vector, several vectors or half a vector wide: as wide as n fills.
+        add(narrow_t(is_transposed && d.m >= 8 && d.k >= 8 && d.n >= lanes && leaves_one_vector()));
+        add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8));
+        add(half_t(is_transposed && d.m >= 8 && d.n >= lanes / 2 && d.k >= 8 && lanes >= 4));
 
-            // Both operands are contiguous along k, and there are few rows or columns: vectors run
-            // along k.
-            {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},
-            {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},
+        // Both operands are contiguous along k, and there are few rows or columns: vectors run
+        // along k.
+        const DimExpr along_k = stride(b, 1) == 1 && stride(a) == 1;
+        add(dot_row(along_k && d.m < 8 && d.n >= 4));
+        add(dot_column(along_k && d.n < 8 && d.m >= 4));
 
-            // b is contiguous along n and read in place. Tiles are one vector, several vectors or
-            // half a vector wide, or a single row. "narrow" is chosen if tiles of "direct" would
-            // compute over a sixth more columns than n. "packed" copies panels of b instead, which
-            // pays if enough rows read them or if b has another stride.
-            {"narrow", "b_s0==1 m>=8 n>=lanes n<=most "
-                       "n<4*lanes||24*((n+4*lanes-1)/(4*lanes))>7*((n+lanes-1)/lanes)"},
-            {"packed", "packs>0 m>=least_m||m>=32&&n>=1024 b_s0!=1||n>=least_n n>=cols*lanes"},
-            {"direct", "b_s0==1 m>=4 n>=cols*lanes"},
-            {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},
-            {"row", "b_s0==1 n>=cols*lanes"},
-
-            {"any", ""},
+        // b is contiguous along n and read in place. Tiles are one vector, several vectors or half
+        // a vector wide, or a single row. `narrow` is chosen if tiles of `direct` would compute
+        // over a sixth more columns than n. `packed` copies panels of b instead, which pays if
+        // enough rows read them or if b has another stride.
+        const auto rounded_up = [&](int vectors) {
+            return (d.n + vectors * lanes - 1) / (vectors * lanes);
         };
+        add(narrow(in_rows && d.m >= 8 && d.n >= lanes && d.n <= max_narrow_n &&
+                   (d.n < 4 * lanes || 24 * rounded_up(4) > 7 * ((d.n + lanes - 1) / lanes))));
+        add(packed(may_pack > 0 && (d.m >= min_packed_m || (d.m >= 32 && d.n >= 1024)) &&
+                   (stride(b, 0) != 1 || d.n >= min_packed_n) && is_wide));
+        add(direct(in_rows && d.m >= 4 && is_wide));
+        add(half(in_rows && d.m >= 8 && d.n >= lanes / 2 && lanes >= 4));
+        add(row(in_rows && is_wide));
+
+        add(any());
         samples = {"g=1 m=1 k=1 n=1",
                    "g=1 m=3 k=5 n=7",
                    "g=3 m=37 k=37 n=37",
@@ -73,10 +78,7 @@ struct Matmul : Product {
     }
     Func c = output("c");
 
-    void algorithm() override {
-        define_sum();
-        c(j, i, g) = sum(j, i, g);
-    }
+    void define_output() override { c(j, i, g) = sum(j, i, g); }
     void reference(Problem &p) const override { reference_sums(p, p("c"), p.abs_sum["c"]); }
 };
 

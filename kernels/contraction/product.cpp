@@ -21,88 +21,133 @@ Product::Product(const std::string &n, const std::string &text) : Op(n, text) {
     contract = {Contract::products, 16};
 }
 
-bool Product::is_of(DType t) const {
-    return types.count("T") && types.at("T") == t;
+// Adds the sums of products one at a time.
+void Product::define_sum() {
+    k = RDom(0, size("k"), "k");
+    sum(j, i, g) += a(k, i, g) * b(j, k, g);
 }
 
-// "vnni" sums two products at a time, as vdpbf16ps does: a pair is b's elements of two successive
-// k, side by side and as stored. Other variants sum one product at a time.
-void Product::define_sum() {
-    if (variant == "vnni") {
-        k = RDom(0, 2, 0, size("k") / 2);
-        const bool exact = types.empty();
-        const Expr stored = b(j, 2 * u + q, g);
-        pairs(q, j, u, g) = exact ? stored : cast(memory[1].type(), stored);
-        const Expr factor = pairs(k.x, j, k.y, g);
-        sum(j, i, g) += a(2 * k.y + k.x, i, g) * (exact ? factor : cast(Halide::Float(64), factor));
-    } else {
-        k = RDom(0, size("k"), "k");
-        sum(j, i, g) += a(k, i, g) * b(j, k, g);
-    }
+// Adds two products at a time, as vdpbf16ps does: a pair is b's elements of two successive k, side
+// by side and as stored.
+void Product::define_sum_of_pairs(const Build &build) {
+    k = RDom(0, 2, 0, size("k") / 2);
+    const bool exact = build.is_exact();
+    const Expr stored = b(j, 2 * u + q, g);
+    pairs(q, j, u, g) = exact ? stored : cast(memory[1].type(), stored);
+    const Expr factor = pairs(k.x, j, k.y, g);
+    sum(j, i, g) += a(2 * k.y + k.x, i, g) * (exact ? factor : cast(Halide::Float(64), factor));
+}
+
+void Product::algorithm() {
+    define_sum();
+    define_output();
 }
 
 // Tiles fill the vector registers, of which AVX-512 has 32 and other instruction sets 16.
-void Product::schedule(const Cpu &cpu) {
-    if (fused()) return schedule_any(cpu);  // computed operands have no strides to choose by
-    promise_layout(cpu);
-    offer_limits(cpu);
-    const int v = cpu.lanes;
-    const int half = std::max(1, v / 2);
-    const bool wide = cpu.has_avx512();
-    const auto pick = [&](const char *name, auto... candidates) {
-        return cpu.pick(name, {candidates...});
+Variant Product::vnni(const DimExpr &when) {
+    const auto algorithm = [this](const Build &build) {
+        define_sum_of_pairs(build);
+        define_output();
     };
-    const auto packed_t = [&] {
-        const int vectors = wide ? pick("cols", 2, 1, 3) : pick("cols", 3);
-        schedule_packed(cpu, Tile(v, vectors, pick("rows", wide ? 8 : 4)), true);
+    const auto schedule = [this](const Cpu &cpu) {
+        promise_layout();
+        promise_further_inputs();
+        cpu.pick(has_pairs, {cpu.stores(DType::bf16)});
+        const int vectors = cpu.pick(tile_vectors, {2});
+        schedule_pairs(cpu, Tile(cpu.lanes, vectors, cpu.pick(tile_rows, {8})));
     };
-    const auto any = [&] { schedule_any(cpu); };
-    const std::map<std::string, std::function<void()>> schedules = {
-        {"vnni", [&] { schedule_pairs(cpu, Tile(v, pick("cols", 2), pick("rows", 8))); }},
-        {"packed", [&] { schedule_packed(cpu, Tile(v, pick("cols", wide ? 4 : 3), 4), false); }},
-        {"packed_t", packed_t},
-        {"narrow_t", [&] { schedule_packed(cpu, Tile(v, 1, 8), true); }},
-        {"half_t", [&] { schedule_packed(cpu, Tile(half, 1, 8), true); }},
-        {"direct", [&] { schedule_direct(cpu, Tile(v, pick("cols", wide ? 4 : 3), 4)); }},
-        {"narrow", [&] { schedule_direct(cpu, Tile(v, 1, 8)); }},
-        {"half", [&] { schedule_direct(cpu, Tile(half, 1, 8)); }},
-        {"row", [&] { schedule_direct(cpu, Tile(v, pick("cols", 4, 8, 2), 1)); }},
-        {"dot_row", [&] { schedule_dot(cpu, 1, 4); }},
-        {"dot_column", [&] { schedule_dot(cpu, 4, 1); }},
-        {"any", any},
-    };
-    const auto found = schedules.find(cpu.variant);
-    (found == schedules.end() ? any : found->second)();
+    return {"vnni", when, {.algorithm = algorithm, .schedule = schedule}};
 }
 
-// All tensors begin at 0, the output is contiguous, and so are the further inputs (dense's bias)
-// except for "any".
-void Product::promise_layout(const Cpu &cpu) {
-    for (auto &tensor : memory) {
-        for (int d = 0; d < tensor.dimensions(); d++)
-            tensor.dim(d).set_min(0);
-    }
-    for (int d = 0; d < 3; d++)
-        store().output_buffer().dim(d).set_min(0);
-    store().output_buffer().dim(0).set_stride(1);
-    for (size_t further = 2; cpu.variant != "any" && further < memory.size(); further++)
-        memory[further].dim(0).set_stride(1);
+Variant Product::narrow_t(const DimExpr &when) {
+    return tiled("narrow_t", when, [this](const Cpu &cpu) {
+        const int v = cpu.lanes;
+        cpu.pick(max_narrow_t_n, {cpu.has_avx512() ? 2 * v : 3 * v});
+        schedule_packed(cpu, Tile(v, 1, 8), true);
+    });
 }
-
-// Offers the numbers that only the variants' conditions read, not the schedules.
-void Product::offer_limits(const Cpu &cpu) const {
-    const int v = cpu.lanes;
-    const bool wide = cpu.has_avx512();
-    if (cpu.variant == "vnni") cpu.pick("pairs", {is_of(DType::bf16)});
-    if (cpu.variant == "narrow_t") cpu.pick("upto", {wide ? 2 * v : 3 * v});
-    if (cpu.variant == "narrow") cpu.pick("most", {wide ? 16 * v : 3 * v - 1});
-    if (cpu.variant == "packed") {
-        cpu.pick("least_m", {wide ? 96 : 4});
-        cpu.pick("least_n", {wide ? 16 * v + 1 : 1});
+Variant Product::packed_t(const DimExpr &when) {
+    return tiled("packed_t", when, [this](const Cpu &cpu) {
+        const bool wide = cpu.has_avx512();
+        const int vectors = wide ? cpu.pick(tile_vectors, {2, 1, 3}) : cpu.pick(tile_vectors, {3});
+        schedule_packed(cpu, Tile(cpu.lanes, vectors, cpu.pick(tile_rows, {wide ? 8 : 4})), true);
+    });
+}
+Variant Product::half_t(const DimExpr &when) {
+    return tiled("half_t", when, [this](const Cpu &cpu) {
+        schedule_packed(cpu, Tile(std::max(1, cpu.lanes / 2), 1, 8), true);
+    });
+}
+Variant Product::dot_row(const DimExpr &when) {
+    return tiled("dot_row", when, [this](const Cpu &cpu) { schedule_dot(cpu, 1, 4); });
+}
+Variant Product::dot_column(const DimExpr &when) {
+    return tiled("dot_column", when, [this](const Cpu &cpu) { schedule_dot(cpu, 4, 1); });
+}
+Variant Product::packed(const DimExpr &when) {
+    return tiled("packed", when, [this](const Cpu &cpu) {
+        const int v = cpu.lanes;
+        const bool wide = cpu.has_avx512();
+        cpu.pick(min_packed_m, {wide ? 96 : 4});
+        cpu.pick(min_packed_n, {wide ? 16 * v + 1 : 1});
         // For f16 on AVX-512 "direct" is faster, because LLVM converts vectors there. Here each
         // scalar of a waits for the one before: vpinsrw keeps the rest of its register.
-        cpu.pick("packs", {wide && is_of(DType::f16) ? 0 : 1});
+        cpu.pick(may_pack, {wide && cpu.stores(DType::f16) ? 0 : 1});
+        schedule_packed(cpu, Tile(v, cpu.pick(tile_vectors, {wide ? 4 : 3}), 4), false);
+    });
+}
+Variant Product::narrow(const DimExpr &when) {
+    return tiled("narrow", when, [this](const Cpu &cpu) {
+        const int v = cpu.lanes;
+        cpu.pick(max_narrow_n, {cpu.has_avx512() ? 16 * v : 3 * v - 1});
+        schedule_direct(cpu, Tile(v, 1, 8));
+    });
+}
+Variant Product::direct(const DimExpr &when) {
+    return tiled("direct", when, [this](const Cpu &cpu) {
+        const int vectors = cpu.pick(tile_vectors, {cpu.has_avx512() ? 4 : 3});
+        schedule_direct(cpu, Tile(cpu.lanes, vectors, 4));
+    });
+}
+Variant Product::half(const DimExpr &when) {
+    return tiled("half", when, [this](const Cpu &cpu) {
+        schedule_direct(cpu, Tile(std::max(1, cpu.lanes / 2), 1, 8));
+    });
+}
+Variant Product::row(const DimExpr &when) {
+    return tiled("row", when, [this](const Cpu &cpu) {
+        schedule_direct(cpu, Tile(cpu.lanes, cpu.pick(tile_vectors, {4, 8, 2}), 1));
+    });
+}
+Variant Product::any() {
+    return {"any", DimExpr::always()};
+}
+
+// Returns a variant with sums of products one at a time. In a chain the operands are computed and
+// have no strides to choose by, so every variant is `any` there.
+Variant Product::tiled(const std::string &variant, const DimExpr &when, const Schedule &tiles) {
+    return {variant, when, {.schedule = [this, tiles](const Cpu &cpu) {
+                if (fused()) return schedule(cpu);
+                promise_layout();
+                promise_further_inputs();
+                tiles(cpu);
+            }}};
+}
+
+// All tensors begin at 0, and the output is contiguous.
+void Product::promise_layout() {
+    for (auto &tensor : memory) {
+        for (int dim = 0; dim < tensor.dimensions(); dim++)
+            tensor.dim(dim).set_min(0);
     }
+    for (int dim = 0; dim < 3; dim++)
+        store().output_buffer().dim(dim).set_min(0);
+    store().output_buffer().dim(0).set_stride(1);
+}
+// dense's bias is contiguous.
+void Product::promise_further_inputs() {
+    for (size_t further = 2; further < memory.size(); further++)
+        memory[further].dim(0).set_stride(1);
 }
 
 void Product::schedule(const Gpu &) {
@@ -206,7 +251,8 @@ void Product::schedule_dot(const Cpu &cpu, int rows, int columns) {
 
 // Takes every shape and stride. Tiles at the edges have masked vectors, and a b that isn't
 // contiguous along n is gathered.
-void Product::schedule_any(const Cpu &cpu) {
+void Product::schedule(const Cpu &cpu) {
+    if (!fused()) promise_layout();
     Func out = store();
     Func block_sum = sum_in_blocks(cpu);
     const Var batch = var(2);

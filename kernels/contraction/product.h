@@ -5,6 +5,11 @@
 
 namespace halyard {
 
+// The names in conditions of variants.
+struct ProductDims {
+    Dim m{"m"}, n{"n"}, k{"k"};
+};
+
 struct Product : Op {
     // The signature begins with the inputs a[..g,m,k] b[..g,k,n] and has the output c[..g,m,n].
     // Either operand may be transposed.
@@ -12,7 +17,7 @@ struct Product : Op {
 
     Func a = input("a"), b = input("b");
     Func sum{"sum"};             // of the products: (j, i, g), column, row and batch of c
-    Func pairs{"pairs"};         // variant "vnni": b's elements of k = 2 u and 2 u + 1 side by side
+    Func pairs{"pairs"};         // vnni: b's elements of k = 2 u and 2 u + 1 side by side
     Var j{"j"}, i{"i"}, g{"g"};  // column, row, batch
     Var u{"u"}, q{"q"};          // pair, element of a pair
     RDom k;
@@ -25,9 +30,42 @@ struct Product : Op {
     Func epilogue;
     std::vector<Expr> epilogue_cases;
 
-    void define_sum();
+    void algorithm() override;
     void schedule(const Cpu &cpu) override;
     void schedule(const Gpu &gpu) override;
+    // Defines c, or the epilogue and then c, from `sum`.
+    virtual void define_output() = 0;
+
+    static inline const ProductDims d;
+    // Rows of a register tile, and its vectors.
+    static inline const Tunable tile_rows{"rows"}, tile_vectors{"cols"};
+    // Numbers that only conditions read: 1 if a kernel has instructions for pairs, the n up to
+    // which one vector is enough, the m and n from which packing pays, and 1 if packing may pay.
+    static inline const Tunable has_pairs{"pairs"}, max_narrow_t_n{"upto"}, max_narrow_n{"most"},
+        min_packed_m{"least_m"}, min_packed_n{"least_n"}, may_pack{"packs"};
+
+    // The variants. matmul.cpp says when each is chosen; the operands' layouts are part of `when`.
+    Variant vnni(const DimExpr &when);  // dot products of pairs of bf16
+    // b is transposed while its panels are packed: one vector, several, or half a vector wide
+    Variant narrow_t(const DimExpr &when);
+    Variant packed_t(const DimExpr &when);
+    Variant half_t(const DimExpr &when);
+    // vectors along k
+    Variant dot_row(const DimExpr &when);
+    Variant dot_column(const DimExpr &when);
+    // panels of b are packed, or b is read in place
+    Variant packed(const DimExpr &when);
+    Variant narrow(const DimExpr &when);
+    Variant direct(const DimExpr &when);
+    Variant half(const DimExpr &when);
+    Variant row(const DimExpr &when);
+    // Returns true if n is so small, or exceeds full tiles of two vectors by so little, that a tile
+    // of one vector is enough.
+    static DimExpr leaves_one_vector() {
+        return d.n < max_narrow_t_n ||
+               (d.n < 8 * lanes && d.n % (2 * lanes) > 0 && d.n % (2 * lanes) <= lanes);
+    }
+    Variant any();  // every shape and stride: algorithm() and schedule()
 
     // Computes the sums for references, and the sums of the products' absolute values.
     static void reference_sums(const Problem &p, Array &sums, Array &abs_sums);
@@ -39,16 +77,18 @@ private:
         Tile(int l, int v, int r) : lanes(l), vectors(v), rows(r) {}
         int columns() const { return lanes * vectors; }
     };
-    bool is_of(DType t) const;
-    void promise_layout(const Cpu &cpu);
-    void offer_limits(const Cpu &cpu) const;
+    using Schedule = std::function<void(const Cpu &cpu)>;
+    Variant tiled(const std::string &name, const DimExpr &when, const Schedule &schedule);
+    void define_sum();
+    void define_sum_of_pairs(const Build &build);
+    void promise_layout();
+    void promise_further_inputs();
 
     // One schedule each; several variants differ in the tile only.
     void schedule_packed(const Cpu &cpu, const Tile &t, bool transposed);
     void schedule_pairs(const Cpu &cpu, const Tile &t);
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns);
-    void schedule_any(const Cpu &cpu);
 
     // The steps they are made of.
     Func sum_in_blocks(const Cpu &cpu);

@@ -15,9 +15,13 @@ struct IntegerProduct : Op {
         flag("transpose_a", false);
         flag("transpose_b", false);
         dtypes = {"i32"};
-        variants = {{"vnni", "a_s0==1 k%4==0 k>=4 m>=rows n>=cols*16"},
-                    {"quads", "a_s0==1 k%4==0 k>=4 m>=rows n>=cols*lanes"},
-                    {"any", ""}};
+        const Dim m("m"), n("n"), k("k");
+        const DimExpr has_quads = stride(a) == 1 && k % 4 == 0 && k >= 4 && m >= tile_rows;
+        const Steps packed_quads = {.algorithm = [this](const Build &) { sum_quads(); },
+                                    .schedule = [this](const Cpu &cpu) { schedule_packed(cpu); }};
+        add({"vnni", has_quads && n >= tile_cols * 16, packed_quads});
+        add({"quads", has_quads && n >= tile_cols * lanes, packed_quads});
+        add({"any", DimExpr::always()});
         samples = {"g=1 m=1 k=1 n=1",
                    "g=2 m=3 k=5 n=7",
                    "g=2 m=13 k=20 n=37",
@@ -32,32 +36,28 @@ struct IntegerProduct : Op {
     Var j{"j"}, i{"i"}, g{"g"}, q{"q"}, kk{"kk"};
     RDom r;
 
+    static inline const Tunable tile_rows{"rows"}, tile_cols{"cols"};
+
+    static Expr in_i32(const Expr &e) { return Halide::cast<int32_t>(e); }
     void algorithm() override {
-        const auto in_i32 = [](const Expr &e) { return Halide::cast<int32_t>(e); };
-        if (variant == "any") {
-            r = RDom(0, size("k"));
-            sum(j, i, g) += in_i32(a(r, i, g)) * in_i32(b(j, r, g));
-        } else {
-            r = RDom(0, 4, 0, size("k") / 4);
-            packed(q, j, kk, g) = b(j, 4 * kk + q, g);
-            sum(j, i, g) += in_i32(a(4 * r.y + r.x, i, g)) * in_i32(packed(r.x, j, r.y, g));
-        }
+        r = RDom(0, size("k"));
+        sum(j, i, g) += in_i32(a(r, i, g)) * in_i32(b(j, r, g));
+        c(j, i, g) = sum(j, i, g);
+    }
+    void sum_quads() {
+        r = RDom(0, 4, 0, size("k") / 4);
+        packed(q, j, kk, g) = b(j, 4 * kk + q, g);
+        sum(j, i, g) += in_i32(a(4 * r.y + r.x, i, g)) * in_i32(packed(r.x, j, r.y, g));
         c(j, i, g) = sum(j, i, g);
     }
 
-    void schedule(const Cpu &cpu) override {
-        if (variant == "any")
-            schedule_any(cpu);
-        else
-            schedule_packed(cpu);
-    }
     // Tiles of `rows` rows by `cols` vectors stay in registers; strips of them are the tasks.
     void schedule_packed(const Cpu &cpu) {
         Func out = store();
         Var jo, ji, io, ii, ib;
         const int v = cpu.target.natural_vector_size(Halide::Int(32));
-        const int cols = cpu.pick("cols", {2});
-        const int rows = cpu.pick("rows", {cpu.has_avx512() ? 8 : 4});
+        const int cols = cpu.pick(tile_cols, {2});
+        const int rows = cpu.pick(tile_rows, {cpu.has_avx512() ? 8 : 4});
         promise_layout();
         out.split(var(0), jo, ji, cols * v, Tail::ShiftInwards)
             .split(var(1), io, ii, rows, Tail::ShiftInwards);
@@ -93,7 +93,7 @@ struct IntegerProduct : Op {
         out.specialize(worth_threads).parallel(var(2)).parallel(jo).parallel(ib);
     }
     // Takes every shape and stride.
-    void schedule_any(const Cpu &cpu) {
+    void schedule(const Cpu &cpu) override {
         Func out = store();
         Var jo, ji;
         const int v = cpu.target.natural_vector_size(Halide::Int(32));

@@ -6,63 +6,46 @@ namespace halyard {
 
 Convolution::Convolution(const std::string &name, const std::string &signature)
     : Op(name, signature) {
-    ints("stride", "1,1", {"stride_h", "stride_w"});
-    choice("pad_mode", {"valid", "same", "pad"});
-    ints("padding", "0,0,0,0", {"top", "bottom", "left", "right"});
-    ints("dilation", "1,1", {"dil_h", "dil_w"});
-    attr("group", 1);
-    choice("data_format", {"NCHW", "NHWC"});
-    // "same": ceil(h/stride) outputs; of an odd number of padding rows the larger half lies at the
-    // bottom.
-    let("same_h", "max((cdiv(h,max(stride_h,1))-1)*stride_h+(u-1)*dil_h+1-h,0)");
-    let("same_w", "max((cdiv(w,max(stride_w,1))-1)*stride_w+(v-1)*dil_w+1-w,0)");
-    let("border_top", "pad_mode==same ? same_h/2 : pad_mode==pad ? top : 0");
-    let("border_bottom", "pad_mode==same ? same_h-same_h/2 : pad_mode==pad ? bottom : 0");
-    let("border_left", "pad_mode==same ? same_w/2 : pad_mode==pad ? left : 0");
-    let("border_right", "pad_mode==same ? same_w-same_w/2 : pad_mode==pad ? right : 0");
-    let("oh", "max((h+border_top+border_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
-    let("ow", "max((w+border_left+border_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
-    // From the first window's row to the last one's; the pitch at which two taps never meet the map
-    // in the same window; the last tap that begins above the map's end, and the row of it in the
-    // first window, which is no further outside than it takes to miss the map.
-    for (const std::string d : {"h", "w"}) {
-        const std::string before = d == "h" ? "border_top" : "border_left";
-        const std::string taps = d == "h" ? "u" : "v";
-        const std::string at = d == "h" ? "row_of_tap" : "column_of_tap";
-        let("reach_" + d, "max(o" + d + "-1,0)*stride_" + d);
-        let("near_" + d, "max(reach_" + d + "+" + d + "+1,1)");
-        let("tap_" + d,
-            "max(min(" + taps + "-1,(" + d + "-1+" + before + ")/max(dil_" + d + ",1)),0)");
-        let(at, "max(tap_" + d + "*dil_" + d + "-" + before + ",-reach_" + d + "-1)");
+    ints("stride", "1,1", {d.stride_h, d.stride_w});
+    choice(d.pad_mode, {d.valid, d.same, d.pad});
+    ints("padding", "0,0,0,0", {d.top, d.bottom, d.left, d.right});
+    ints("dilation", "1,1", {d.dil_h, d.dil_w});
+    attr(d.group, 1);
+    choice(d.data_format, {d.nchw, d.nhwc});
+    // "same" has ceil(h / stride) outputs. Of an odd number of padding rows the larger half is at
+    // the bottom.
+    let(d.same_h,
+        max((ceil_div(d.h, max(d.stride_h, 1)) - 1) * d.stride_h + (d.u - 1) * d.dil_h + 1 - d.h,
+            0));
+    let(d.same_w,
+        max((ceil_div(d.w, max(d.stride_w, 1)) - 1) * d.stride_w + (d.v - 1) * d.dil_w + 1 - d.w,
+            0));
+    const auto border = [&](const DimExpr &of_same, const Dim &given) {
+        return select(d.pad_mode == d.same, of_same, select(d.pad_mode == d.pad, given, 0));
+    };
+    let(d.border_top, border(d.same_h / 2, d.top));
+    let(d.border_bottom, border(d.same_h - d.same_h / 2, d.bottom));
+    let(d.border_left, border(d.same_w / 2, d.left));
+    let(d.border_right, border(d.same_w - d.same_w / 2, d.right));
+    const auto outputs = [](const DimExpr &extent, const Dim &before, const Dim &after,
+                            const Dim &kernel, const Dim &dilation, const Dim &stride) {
+        return max((extent + before + after - (kernel - 1) * dilation - 1) / max(stride, 1) + 1, 0);
+    };
+    let(d.oh, outputs(d.h, d.border_top, d.border_bottom, d.u, d.dil_h, d.stride_h));
+    let(d.ow, outputs(d.w, d.border_left, d.border_right, d.v, d.dil_w, d.stride_w));
+    declare_axis({d.h, d.u, d.oh, d.stride_h, d.dil_h, d.border_top, d.reach_h, d.near_h, d.tap_h,
+                  d.row_of_tap});
+    declare_axis({d.w, d.v, d.ow, d.stride_w, d.dil_w, d.border_left, d.reach_w, d.near_w, d.tap_w,
+                  d.column_of_tap});
+    // The same extents from a kernel's scalars, by which kernels compute them.
+    let(d.oh, outputs(d.h, d.pad_top, d.pad_bottom, d.u, d.dil_h, d.stride_h));
+    let(d.ow, outputs(d.w, d.pad_left, d.pad_right, d.v, d.dil_w, d.stride_w));
+    // Filters of 1 x 1 don't distinguish rows.
+    for (const Dim &join : {d.join_h_w, d.join_oh_ow}) {
+        let(join, d.u == 1 && d.v == 1 && d.stride_h == 1 && d.stride_w == 1 &&
+                      d.border_top + d.border_bottom + d.border_left + d.border_right == 0);
     }
-    // The same extents of what kernels get: by these they know them.
-    let("oh", "max((h+pad_top+pad_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
-    let("ow", "max((w+pad_left+pad_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
-    // Filters of 1 x 1 know nothing of rows.
-    for (const char *join : {"join_h_w", "join_oh_ow"}) {
-        let(join, "u==1&&v==1&&stride_h==1&&stride_w==1&&border_top+border_bottom+border_left+"
-                  "border_right==0");
-    }
-    conditions = {"stride_h>=1",
-                  "stride_w>=1",
-                  "dil_h>=1",
-                  "dil_w>=1",
-                  "top>=0",
-                  "bottom>=0",
-                  "left>=0",
-                  "right>=0",
-                  "pad_mode==pad||top+bottom+left+right==0",
-                  "group>=1",
-                  "h>=1",
-                  "w>=1",
-                  "c>=1",
-                  "o>=1",
-                  "u>=1",
-                  "v>=1",
-                  "c%group==0",
-                  "o%group==0",
-                  "(u-1)*dil_h+1<=h+border_top+border_bottom",
-                  "(v-1)*dil_w+1<=w+border_left+border_right"};
+    declare_conditions();
     contract = {Contract::products, 8};
     samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
                "n=1 c=2 h=5 w=3 o=3 u=2 v=2 pad_mode=same",
@@ -112,18 +95,42 @@ Convolution::Convolution(const std::string &name, const std::string &signature)
              "n=32 c=6 h=14 w=14 o=16 u=5 v=5"};
 }
 
+// Declares four lets of one spatial dimension. reach: the distance from the first window's row to
+// the last one's. near: the dilation at which two taps never meet the map in the same window. tap:
+// the last tap that begins above the map's end. position: the row of that tap in the first window,
+// which is no further outside than it takes to miss the map.
+void Convolution::declare_axis(const Axis &a) {
+    let(a.reach, max(a.output - 1, 0) * a.stride);
+    let(a.near, max(a.reach + a.extent + 1, 1));
+    let(a.tap, max(min(a.kernel - 1, (a.extent - 1 + a.before) / max(a.dilation, 1)), 0));
+    let(a.position, max(a.tap * a.dilation - a.before, -a.reach - 1));
+}
+
+void Convolution::declare_conditions() {
+    for (const Dim &one_or_more : {d.stride_h, d.stride_w, d.dil_h, d.dil_w})
+        require(one_or_more >= 1);
+    for (const Dim &padding : {d.top, d.bottom, d.left, d.right})
+        require(padding >= 0);
+    require(d.pad_mode == d.pad || d.top + d.bottom + d.left + d.right == 0);
+    for (const Dim &one_or_more : {d.group, d.h, d.w, d.c, d.o, d.u, d.v})
+        require(one_or_more >= 1);
+    require(d.c % d.group == 0);
+    require(d.o % d.group == 0);
+    require((d.u - 1) * d.dil_h + 1 <= d.h + d.border_top + d.border_bottom);
+    require((d.v - 1) * d.dil_w + 1 <= d.w + d.border_left + d.border_right);
+}
+
 Halide::Func Convolution::zero_outside(const Func &f, const Expr &w, const Expr &h,
                                        const Expr &channels) const {
     Func padded("padded");
+    const Expr inside = x >= 0 && x < w && y >= 0 && y < h;
     padded(x, y, c, n) = select(
-        inside(x, y, w, h), f(clamp(x, 0, w - 1), clamp(y, 0, h - 1), clamp(c, 0, channels - 1), n),
-        0_r);
+        inside, f(clamp(x, 0, w - 1), clamp(y, 0, h - 1), clamp(c, 0, channels - 1), n), 0_r);
     return padded;
 }
 
 Halide::Expr Convolution::first_of_group(const Expr &k, const Expr &per_group,
                                          const Expr &step) const {
-    if (dense()) return 0;
     return select(groups == 1, 0, k / max(per_group, 1) * step);
 }
 
@@ -134,110 +141,6 @@ void Convolution::from_zero() const {
         for (int d = 0; d < m.dimensions(); d++)
             m.dim(d).set_min(0);
     }
-}
-
-// Stores are guarded and the tile itself stays whole (what it reads is clamped), so every extent is
-// right.
-void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const {
-    Func o = store();
-    Func zeros = padded;
-    const int v = cpu.lanes;
-    const int channels = cpu.pick("tile_c", {cpu.has_avx512()                               ? 8
-                                             : cpu.target.has_feature(Halide::Target::AVX2) ? 6
-                                                                                            : 4});
-    const int rows = 2;
-    Var xo, xi, yo, yi, co, ci;
-    Var px = var(0), py = var(1), pc = var(2), pn = var(3);
-    o.split(pc, co, ci, channels, Tail::GuardWithIf)
-        .split(px, xo, xi, v, Tail::GuardWithIf)
-        .split(py, yo, yi, rows, Tail::GuardWithIf);
-    o.reorder(xi, yi, ci, xo, yo, co, pn).vectorize(xi).parallel(co).parallel(pn);
-    zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
-    sum.compute_at(o, xo)
-        .bound_extent(x, v)
-        .bound_extent(y, rows)
-        .bound_extent(c, channels)
-        .vectorize(x)
-        .unroll(y)
-        .unroll(c);
-    sum.update().reorder(x, y, c, r.x, r.y, r.z).vectorize(x).unroll(y).unroll(c);
-}
-
-// One thread, AVX-512 on an AMD EPYC Zen 5: 128 to 159 channels, 2 x 2, at 24 x 16 0.35 ms; with
-// guarded edges, whose vectors of channels are stored one by one, 0.50.
-void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum,
-                                const RDom &r) const {
-    Func o = store();
-    Func zeros = padded;
-    const int v = cpu.lanes;
-    const int block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1});
-    const int across = cpu.pick("tile_x", {variant != "narrow" ? 7 : cpu.has_avx512() ? 10 : 5});
-    const int down = 2, strip = 8;
-    Var xo, xi, yo, yi, yt, co, ci;
-    Var px = var(0), py = var(1), pc = var(2), pn = var(3);
-    const auto tiles = [&](auto stage, Tail tail) {
-        stage.split(pc, co, ci, block, tail)
-            .split(px, xo, xi, across, tail)
-            .split(py, yt, yi, down, tail)
-            .split(yt, yo, yt, strip, Tail::GuardWithIf);
-        stage.reorder(ci, xi, yi, xo, yt, yo, pn, co)
-            .vectorize(ci, v)
-            .parallel(co)
-            .parallel(pn)
-            .parallel(yo);
-        return stage;
-    };
-    const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
-    // of tiles, which write the same bits
-    const bool overlap = !cpu.target.has_feature(Halide::Target::TSAN);
-    const Expr fits = extent(2) >= block && extent(0) >= across && extent(1) >= down;
-    const Expr even = extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0;
-    tiles(o.specialize(overlap ? fits : even), Tail::ShiftInwards).unroll(ci).unroll(xi).unroll(yi);
-    tiles(o, Tail::GuardWithIf).never_partition(xo, yt, yo, co);
-    const auto p = zeros.args();
-    zeros.compute_root().parallel(p[2]).parallel(p[3]).vectorize(p[0], v, Tail::RoundUp);
-    filter.compute_at(o, co)
-        .reorder_storage(n, x, y, c)
-        .reorder(n, x, y, c)
-        .bound_extent(n, block)
-        .vectorize(n, v)
-        .unroll(n);
-    sum.compute_at(o, xo)
-        .bound_extent(x, across)
-        .bound_extent(y, down)
-        .bound_extent(c, block)
-        .reorder_storage(c, x, y, n);
-    sum.reorder(c, x, y).vectorize(c, v).unroll(c).unroll(x).unroll(y);
-    sum.update().reorder(c, x, y, r.x, r.y, r.z).vectorize(c, v).unroll(c).unroll(x).unroll(y);
-    sum.update().specialize(size("v") == 1 && size("u") == 1);
-}
-
-// oneDNN's time over ours, one thread, AVX-512 on an AMD EPYC Zen 5, its own layouts (row-major
-// ones): 64 to 256 channels at 56 x 56 0.98 (1.18), 512 to 128 at 28 x 28 0.91 (1.03), 1024 to 256
-// at 14 x 14 0.84 (0.94), where tiles cover 224 pixels for 196, and 512 to 2048 at 7 x 7, 64 for
-// 49, 0.77 (0.96).
-void Convolution::pointwise_tiles(const Cpu &cpu, Func sum, const RDom &r) const {
-    Func o = store();
-    const bool three = variant == "pointwise_3";
-    const int across = cpu.lanes * cpu.pick("tile_v", {three ? 3 : 2});
-    const int outs = cpu.pick("outs", {!cpu.has_avx512() ? 4 : three ? 8 : 12});
-    Var xo, xi, co, ci;
-    Var px = var(0), py = var(1), pc = var(2), pn = var(3);
-    o.split(px, xo, xi, across, Tail::ShiftInwards)
-        .split(pc, co, ci, outs, Tail::ShiftInwards)
-        .reorder(xi, ci, xo, co, py, pn);
-    o.vectorize(xi, cpu.lanes).unroll(xi).unroll(ci);
-    // The last block of channels overlaps the one before it, another task's: both write the same
-    // bits there, which ThreadSanitizer can't know.
-    if (!cpu.target.has_feature(Halide::Target::TSAN)) o.parallel(co);
-    o.parallel(pn);
-    sum.compute_at(o, xo)
-        .bound_extent(x, across)
-        .bound_extent(c, outs)
-        .vectorize(x, cpu.lanes)
-        .unroll(x)
-        .unroll(c);
-    sum.update().reorder(x, c, r.x).vectorize(x, cpu.lanes).unroll(x).unroll(c);
 }
 
 bool Convolution::any_special(const Array &a, int64_t i, int64_t k) {

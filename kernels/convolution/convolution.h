@@ -1,5 +1,5 @@
-// What conv2d and its gradients share: attributes, shapes, the loops of their references and the
-// register tiles of their schedules.
+// What conv2d and its gradients share: dimensions, attributes, shapes, the loops of their
+// references and the schedules of their register tiles.
 //
 // In kernels a feature map is (x, y, channel, image) and a filter (v, u, input channel of the
 // group, output channel).
@@ -10,94 +10,131 @@
 
 namespace halyard {
 
+// The names in lets and conditions: dimensions, integer attributes, values of choices, lets and
+// scalars.
+struct ConvolutionDims {
+    // x[n,c,h,w], weight[o,c/group,u,v], y[n,o,oh,ow]
+    Dim n{"n"}, c{"c"}, h{"h"}, w{"w"}, o{"o"}, u{"u"}, v{"v"}, oh{"oh"}, ow{"ow"};
+    Dim stride_h{"stride_h"}, stride_w{"stride_w"}, dil_h{"dil_h"}, dil_w{"dil_w"};
+    Dim group{"group"};
+    Dim pad_mode{"pad_mode"}, valid{"valid"}, same{"same"}, pad{"pad"};
+    Dim data_format{"data_format"}, nchw{"NCHW"}, nhwc{"NHWC"};
+    // the attribute `padding`
+    Dim top{"top"}, bottom{"bottom"}, left{"left"}, right{"right"};
+    // the rows and columns that "same" adds
+    Dim same_h{"same_h"}, same_w{"same_w"};
+    // padding of the call, and of the kernel, which leaves out taps that never meet the map
+    Dim border_top{"border_top"}, border_bottom{"border_bottom"};
+    Dim border_left{"border_left"}, border_right{"border_right"};
+    Dim pad_top{"pad_top"}, pad_bottom{"pad_bottom"}, pad_left{"pad_left"}, pad_right{"pad_right"};
+    // Convolution::declare_axis() has the meaning of these.
+    Dim reach_h{"reach_h"}, near_h{"near_h"}, tap_h{"tap_h"}, row_of_tap{"row_of_tap"};
+    Dim reach_w{"reach_w"}, near_w{"near_w"}, tap_w{"tap_w"}, column_of_tap{"column_of_tap"};
+    // true if a map's rows may be read as one row
+    Dim join_h_w{"join_h_w"}, join_oh_ow{"join_oh_ow"};
+};
+
 class Convolution : public Op {
 public:
     // x[n,c,h,w], weight[o,c/group,u,v] and y[n,o,oh,ow] (or dy), in the order of `signature`.
     Convolution(const std::string &name, const std::string &signature);
 
-protected:
-    // What kernels copy around a map grows with these, so they get none that is larger than it has
-    // to be. The stride of a single window means nothing. Where taps lie so far apart that only one
-    // of them, tap_h, can meet the map, they come as near as leaves the others outside.
+    static inline const ConvolutionDims d;
+
+    // The scalars of kernels. Kernels copy what surrounds a map, and the copy grows with stride,
+    // dilation and padding, so these are no larger than they need to be. The stride of a single
+    // window has no effect. If taps are so far from each other that only one of them, tap_h, can
+    // meet the map, the dilation is the least that keeps the others outside.
     Expr stride_h = derived(
-        "stride_h",
-        "oh>1 ? stride_h : min(stride_h,max(h+border_top+border_bottom-(u-1)*dil_h,1))");
+        d.stride_h,
+        select(
+            d.oh > 1, d.stride_h,
+            min(d.stride_h, max(d.h + d.border_top + d.border_bottom - (d.u - 1) * d.dil_h, 1))));
     Expr stride_w = derived(
-        "stride_w",
-        "ow>1 ? stride_w : min(stride_w,max(w+border_left+border_right-(v-1)*dil_w,1))");
-    Expr dil_h = derived("dil_h", "min(dil_h,near_h)"),
-         dil_w = derived("dil_w", "min(dil_w,near_w)");
-    Expr pad_top = derived("pad_top", "dil_h>near_h ? tap_h*near_h-row_of_tap : border_top");
-    Expr pad_bottom = derived("pad_bottom",
-                              "dil_h>near_h ? reach_h+(u-1)*near_h+1-h-pad_top : border_bottom");
-    Expr pad_left = derived("pad_left", "dil_w>near_w ? tap_w*near_w-column_of_tap : border_left");
-    Expr pad_right = derived("pad_right",
-                             "dil_w>near_w ? reach_w+(v-1)*near_w+1-w-pad_left : border_right");
-    Expr groups = derived("group", "group");
+        d.stride_w,
+        select(
+            d.ow > 1, d.stride_w,
+            min(d.stride_w, max(d.w + d.border_left + d.border_right - (d.v - 1) * d.dil_w, 1))));
+    Expr dil_h = derived(d.dil_h, min(d.dil_h, d.near_h));
+    Expr dil_w = derived(d.dil_w, min(d.dil_w, d.near_w));
+    Expr pad_top = derived(
+        d.pad_top, select(d.dil_h > d.near_h, d.tap_h *d.near_h - d.row_of_tap, d.border_top));
+    Expr pad_bottom = derived(d.pad_bottom,
+                              select(d.dil_h > d.near_h,
+                                     d.reach_h + (d.u - 1) * d.near_h + 1 - d.h - d.pad_top,
+                                     d.border_bottom));
+    Expr pad_left = derived(
+        d.pad_left, select(d.dil_w > d.near_w, d.tap_w *d.near_w - d.column_of_tap, d.border_left));
+    Expr pad_right = derived(d.pad_right,
+                             select(d.dil_w > d.near_w,
+                                    d.reach_w + (d.v - 1) * d.near_w + 1 - d.w - d.pad_left,
+                                    d.border_right));
+    Expr groups = derived(d.group, d.group);
     Var x{"x"}, y{"y"}, c{"c"}, n{"n"};
 
-    bool pointwise() const { return variant.starts_with("pointwise"); }
-    bool deep_tiles() const { return variant.starts_with("deep"); }
-    static std::string pointwise_when() {
-        return "u==1 v==1 stride_h==1 stride_w==1 group==1 h==1 oh==1 ow==w w>=tile_v*lanes ";
-    }
-    bool by_depth() const { return variant.starts_with("depthwise"); }
-    int depth_stride() const { return variant.ends_with("_2") ? 2 : 1; }
-    int depth_side() const { return variant.starts_with("depthwise_3") ? 3 : 0; }
-    // Of AVX-512, and of 32 bits: what a vector reads and writes beyond a row is masked. Not in
-    // exact mode.
-    bool masks() const { return types.count("T") && types.at("T") == DType::f32 && lanes == 16; }
-    // One channel whose filters are many isn't meant: 6 of 5 x 5 on 32 images of 32 x 32 (LeNet)
-    // took 2.1 times "any"'s time (1 thread, Zen 5).
-    static std::string depthwise_when(int stride, int side) {
-        const std::string s = std::to_string(stride);
-        const std::string k = std::to_string(side);
-        return "c==group (o==group||group>1) stride_h==" + s + " stride_w==" + s +
-               (side ? " u==" + k + " v==" + k + " dil_h==1 dil_w==1" : "");
-    }
-    // the other variants take group==1 only
-    bool dense() const { return variant != "any"; }
-    Expr inside(const Expr &at_x, const Expr &at_y, const Expr &w, const Expr &h) const {
-        return at_x >= 0 && at_x < w && at_y >= 0 && at_y < h;
-    }
-    // f with zeros around it, w x h x channels being its own size. A stage of its own: a test
-    // inside the sum costs 2.5x.
+    // Returns f with zeros around it; w, h and channels are its own extents. It is a stage of its
+    // own, because a test inside the sum is slow.
     Func zero_outside(const Func &f, const Expr &w, const Expr &h, const Expr &channels) const;
-    // The first of the channels that output channel k's group reads, when a group reads `step` and
-    // writes `per_group` channels.
+    // Returns the first channel that the group of output channel k reads, when a group reads `step`
+    // and writes `per_group` channels.
     Expr first_of_group(const Expr &k, const Expr &per_group, const Expr &step) const;
 
-    // `body(n, o, oy, ox, c, iy, ix, u, v, real)` for every product of the convolution: output,
-    // input channel and pixel, tap. `real` is false where the tap meets padding.
-    template<class Body> void each_product(Problem &p, const Body &body) const;
-
-    // Tensors begin at 0: with that, Halide proves that blocks of channels are contiguous. For
-    // every schedule's first line.
+    // Declares that every tensor begins at 0, by which Halide proves that blocks of channels are
+    // contiguous. Every schedule calls it first.
     void from_zero() const;
 
-    // store() = sum, one vector of pixels by rows by channels at a time; the filter's scalars are
-    // broadcast as they lie.
+    // Schedules store() = sum, over r, of products of `padded` and a filter, in register tiles of
+    // one vector of pixels by rows by channels. The filter's scalars are broadcast as stored.
     void pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const;
-    // The same with output channels in the vector: the filter is packed by blocks of channels,
-    // which stay in L2 for all images.
-    void channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum,
-                       const RDom &r) const;
 
-    // For filters of 1 x 1, a product of matrices as they lie, a map being one row of pixels.
-    void pointwise_tiles(const Cpu &cpu, Func sum, const RDom &r) const;
+    // Output channels and pixels in a register tile of channel_tiles().
+    struct ChannelTile {
+        int vectors, across;
+    };
+    ChannelTile channel_tile(const Cpu &cpu) const;
+    // Schedules the same with output channels in the vector. The filter is packed by blocks of
+    // channels, which stay in L2 for all images.
+    void channel_tiles(const Cpu &cpu, const ChannelTile &tile, const Func &padded, Func filter,
+                       Func sum, const RDom &r) const;
 
-    // What a reference says of NaN and infinity. They reach every element whose formula has them as
-    // a factor; an element that is not NaN by its formula may become NaN where `touched(i, k)` says
-    // that its slice [i, k, :, :] of `output` multiplies such a factor with the zeros of padding
-    // or, with `tiles`, where a neighbour has one (winograd).
+    // Calls `body(n, o, oy, ox, c, iy, ix, u, v, inside)` for every product of the convolution:
+    // output, input channel and pixel, tap. `inside` is false where the tap meets padding.
+    template<class Body> void each_product(Problem &p, const Body &body) const;
+
+    // Sets the magnitudes of a reference's elements that NaN and infinity reach. They reach every
+    // element whose formula has them as a factor. An element that is not NaN by its formula may
+    // become NaN if `touched(i, k)` is true, because its slice [i, k, :, :] of `output` multiplies
+    // such a factor with the zeros of padding, or, with `tiles`, if a neighbour has one (winograd).
     static void excuse(Problem &p, const std::string &output, bool tiles,
                        const std::function<bool(int64_t, int64_t)> &touched);
-    // or so large that a sum may overflow in float
+    // Returns true for NaN, infinity, and values so large that a sum may overflow in float.
     static bool special(double v) { return !(std::fabs(v) < 1e37); }
     static bool any_special(const Array &a, int64_t i, int64_t k);  // in a[i, k, :, :]
+    // Returns true if winograd may compute the problem.
     static bool tiled(Problem &p) {
         return p["u"] == 3 && p["v"] == 3 && p["stride_h"] == 1 && p["stride_w"] == 1;
     }
+
+private:
+    struct Axis {
+        Dim extent, kernel, output, stride, dilation, before, reach, near, tap, position;
+    };
+    void declare_axis(const Axis &a);
+    void declare_conditions();
+};
+
+// A variant of a convolution or of one of its gradients, O.
+template<class O> class ConvolutionVariant : public Implementation {
+public:
+    explicit ConvolutionVariant(O &o) : Implementation(o), op(o) {}
+
+protected:
+    O &op;
+    static inline const ConvolutionDims &d = Convolution::d;
+    const Expr stride_h = op.stride_h, stride_w = op.stride_w;
+    const Expr dil_h = op.dil_h, dil_w = op.dil_w;
+    const Expr pad_top = op.pad_top, pad_left = op.pad_left;
+    Var x{"x"}, y{"y"}, c{"c"}, n{"n"};
 };
 
 template<class Body> void Convolution::each_product(Problem &p, const Body &body) const {
@@ -115,7 +152,7 @@ template<class Body> void Convolution::each_product(Problem &p, const Body &body
     const int64_t dh = p["dil_h"];
     const int64_t dw = p["dil_w"];
     const int64_t top = p["border_top"];
-    const int64_t before = p["border_left"];
+    const int64_t left = p["border_left"];
     for (int64_t i = 0; i < p["n"]; i++) {
         for (int64_t o = 0; o < outs; o++) {
             for (int64_t oy = 0; oy < oh; oy++) {
@@ -124,7 +161,7 @@ template<class Body> void Convolution::each_product(Problem &p, const Body &body
                         for (int64_t u = 0; u < U; u++) {
                             for (int64_t v = 0; v < V; v++) {
                                 const int64_t iy = oy * sh + u * dh - top;
-                                const int64_t ix = ox * sw + v * dw - before;
+                                const int64_t ix = ox * sw + v * dw - left;
                                 body(i, o, oy, ox, o / og * cg + k, iy, ix, u, v,
                                      iy >= 0 && iy < h && ix >= 0 && ix < w);
                             }

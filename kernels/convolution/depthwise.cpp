@@ -18,9 +18,9 @@ void Depthwise::define(const PaddedMap &map, const Func &filter, int stride, int
     map_ = map;
     r_ = side ? RDom(0, side, 0, side) : RDom(0, across.extent, 0, down.extent);
     if (side && map.by_rows) {
-        // Results of a tile in one vector, of which a line of the map fills `stride`. The last
-        // lanes would need more, and read the begin of the next line: their results are kept by
-        // nobody, but computed by the next tile.
+        // The results of a tile are one vector, for which a line of the map fills `stride` vectors.
+        // The last lanes would need more, and read the beginning of the next line: their results
+        // are discarded, and the next tile computes them.
         const int line = lanes * stride;
         tile_ = (line - side) / stride + 1;
         line_(l, j, b, k, n) = map(b * (tile_ * stride) + j % stride * lanes + l, j / stride, k, n);
@@ -47,13 +47,9 @@ void Depthwise::schedule(const Cpu &cpu, Func o, bool alone) const {
         by_maps(cpu, o);
 }
 
-// The time by strips over that by tiles, one thread, AVX-512 on an AMD EPYC Zen 5: 32 channels at
-// 112 x 112 1.22, 144 at 56 x 56 1.37, 192 at 28 x 28 1.91, 384 at 14 x 14 1.87, 960 at 7 x 7 1.78,
-// 64 at 16 x 16 1.10; with stride 2 96 at 112 x 112 1.82, 192 at 28 x 28 2.09. oneDNN's time in its
-// own layouts over ours: 0.89, 0.92, 0.91, 0.93, 0.45 (112 to 7), 0.81 and 0.59. Seven rows divide
-// the maps of these networks. The loop over tiles of a column is the inner one: inside the other,
-// lines' addresses and masks are hoisted and spilled, 1.5 times as long at 14 x 14. Rows that are
-// tested instead of computed twice at the lower edge: 1.1 to 1.15.
+// Seven rows divide the maps of MobileNet. The loop over tiles of a column is the inner one: inside
+// the other, the addresses and masks of lines are hoisted and spilled. At the lower edge rows are
+// computed twice, which is faster than testing them. docs/kernel_measurements.md, "Depthwise".
 void Depthwise::by_tiles(const Cpu &cpu, Func o, bool alone) const {
     const int v = cpu.lanes;
     const int rows = cpu.pick("rows", {stride_ == 1 ? 7 : 4});
@@ -64,7 +60,7 @@ void Depthwise::by_tiles(const Cpu &cpu, Func o, bool alone) const {
     Var oy = o.args()[1];
     Var oc = o.args()[2];
     Var on = o.args()[3];
-    // Loads under masks keep the sums out of registers: 144 channels at 56 x 56 1.16 times.
+    // Loads under masks would keep the sums out of registers.
     const TailStrategy edge = alone ? TailStrategy::PredicateStores : TailStrategy::Predicate;
     const auto tiles = [&](auto stage, int height, TailStrategy tail) {
         stage.split(ox, xo, xi, tile_, edge)
@@ -96,10 +92,9 @@ void Depthwise::by_tiles(const Cpu &cpu, Func o, bool alone) const {
 }
 
 void Depthwise::by_strips(const Cpu &cpu, Func o) const {
-    // of what is padded at a time, which L1 holds
     const int v = cpu.lanes;
     const int rows = cpu.pick("rows", {4, 7});
-    const int elements = 4096;
+    const int elements = 4096;  // padded at a time; L1 holds them
     Var task, ci, ys, yo, yi, xo, xi;
     Var ox = o.args()[0];
     Var oy = o.args()[1];
@@ -125,9 +120,8 @@ void Depthwise::by_strips(const Cpu &cpu, Func o) const {
     sums(o, xo, v, rows);
 }
 
-// With AVX2 masks cost more than they save: 384 channels at 14 x 14 took 3 times as long by strips.
-// Small maps wait for rows that were just stored; a buffer per task instead of per map brought 0.91
-// of the time at 14 x 14.
+// With AVX2 masks cost more than they save. Small maps wait for rows that were just stored, so
+// there is a buffer per task instead of per map. docs/kernel_measurements.md, "Depthwise".
 void Depthwise::by_maps(const Cpu &cpu, Func o) const {
     const int v = cpu.lanes;
     const int rows = cpu.pick("rows", {4});
@@ -148,8 +142,7 @@ void Depthwise::by_maps(const Cpu &cpu, Func o) const {
 void Depthwise::sums(const Func &o, const Var &at, int lanes, int rows) const {
     Func sum = sum_;
     sum.compute_at(o, at).bound_extent(x, lanes).bound_extent(y, rows).vectorize(x).unroll(y);
-    // With stride 2 a vector is made of two by a shuffle: row by row fewer of them wait in
-    // registers.
+    // With stride 2 a vector is made of two by a shuffle. Row by row, fewer of them are live.
     if (stride_ == 1)
         sum.update().reorder(x, y, r_.x, r_.y);
     else

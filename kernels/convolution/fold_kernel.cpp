@@ -65,7 +65,8 @@ struct Fold : Op {
                    Tail::GuardWithIf)
             .parallel(task);
         sum.compute_at(last, vec).bound_extent(j, cpu.lanes).vectorize(j).update().vectorize(j);
-        last.specialize(sw == 1);  // others divide by the stride, lane by lane
+        // Other strides divide lane by lane.
+        last.specialize(sw == 1);
         last.specialize(sw == 2);
     }
     void reference(Problem &p) const override {

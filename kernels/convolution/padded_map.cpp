@@ -22,14 +22,14 @@ PaddedMap PaddedMap::masked(const std::string &name, const Func &map, const Marg
     Var x("x"), y("y"), k("k"), n("n");
     const Expr from_x = x - across.before;
     const Expr from_y = y - down.before;
-    // As numbers: an AND of a vector and a scalar in memory becomes the mask in one instruction.
+    // Masks are numbers, because an AND of a vector and a scalar in memory is one instruction.
     m.columns = Func("columns");
     m.lines = Func("lines");
     m.columns(x) = select(from_x >= 0 && from_x < across.extent, -1, 0);
     m.lines(y) = select(from_y >= 0 && from_y < down.extent, -1, 0);
     const Expr inside = (m.columns(x) & m.lines(y)) != 0;
-    // What TailStrategy::PredicateLoads makes of a load; the promise is for the bounds of `map`,
-    // and kept wherever the mask is set.
+    // TailStrategy::PredicateLoads makes the same of a load. The promise is for the bounds of
+    // `map`, and is kept wherever the mask is set.
     const Expr value = map(unsafe_promise_clamped(from_x, 0, across.extent - 1),
                            unsafe_promise_clamped(from_y, 0, down.extent - 1), k, n);
     m.f(x, y, k, n) = select(inside,

@@ -1,5 +1,5 @@
-// A map with padding around it, as a stage of its own: the map is copied as it lies, so that what
-// reads it needs no test.
+// A map with padding around it, as a stage of its own. The map is copied, so that its readers need
+// no test.
 #pragma once
 #include <string>
 
@@ -9,31 +9,32 @@ namespace halyard {
 
 // One spatial dimension of a padded map.
 struct Margin {
-    Halide::Expr extent, before;  // of the map; padding in front of it
-    int step = 1;                 // between its elements, with padding between
+    Halide::Expr extent, before;  // the map's extent, and the padding in front of it
+    int step = 1;                 // the distance of its elements, with padding between them
 };
 struct PaddedMap {
-    // map(x, y, k, n) is asked for inside of the map alone; `around`: the padding, 0 where not
-    // given.
+    // Reads map(x, y, k, n) only inside of the map. The padding is `around`, by default 0.
     PaddedMap(const std::string &name, const Halide::Func &map, const Margin &across,
               const Margin &down, const Halide::Expr &around = {});
-    // The same in one pass, row by row as they are needed: each vector is read under a mask. Of a
-    // tensor with stride 1 in x and elements of 32 bits, padded with 0.
+    // Returns the same in one pass, row by row as they are needed: each vector is read under a
+    // mask. The map is a tensor with stride 1 in x and elements of 32 bits; the padding is 0.
     static PaddedMap masked(const std::string &name, const Halide::Func &map, const Margin &across,
                             const Margin &down);
-    // hoist: the loop around v that allocates it, where v's own would do so for every small map.
+    // Computes the copy at loop v of f, vectorised by `lanes`. `hoist` is a loop around v that
+    // allocates it, for many small maps at once.
     void compute_at(const Halide::Func &f, const Halide::VarOrRVar &v, int lanes,
                     const Halide::Var *hoist = nullptr) const;
-    void compute_masks(int lanes) const;  // where the map isn't copied, but read by vectors
+    // Computes the masks of a masked() map that is read by vectors instead of copied.
+    void compute_masks(int lanes) const;
     Halide::Expr operator()(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k,
                             const Halide::Expr &n) const {
         return f(x, y, k, n);
     }
     PaddedMap() = default;
     Halide::Func f;
-    Halide::Func columns, lines;  // where by_rows is true: -1 inside of the map, 0 in the padding
-    Halide::RDom pixel;           // of the map, where by_rows is false
-    bool by_rows = false;         // any rows of the copy can be made without the others
+    Halide::Func columns, lines;  // the masks: -1 inside of the map, 0 in the padding
+    Halide::RDom pixel;           // of the map; undefined if masked
+    bool by_rows = false;         // masked: each row can be made without the others
 };
 
 }  // namespace halyard

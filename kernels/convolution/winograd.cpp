@@ -42,7 +42,8 @@ void Winograd::define(const Func &image, const Func &filter, const Expr &shift_x
         i, times_g([&](int z) { return filter(z, y, c, ko * block_ + ki); }));
     filter_(ki, c, i, j,
             ko) = choose(j, times_g([&](int z) { return filter_columns_(ki, c, i, z, ko); }));
-    // unscheduled too: a check that transforms anew for every product takes minutes
+    // Unscheduled kernels keep them, too: if they transformed anew for every product, checks would
+    // take minutes.
     image_.compute_root();
     filter_.compute_root();
     r_ = RDom(0, channels);
@@ -107,8 +108,7 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
         .unroll(i)
         .unroll(j);
     filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
-    // On the stack: from the pool, a 3x3 of 64 channels at 56 x 56 took 1.08 times as long (1
-    // thread, Zen 5).
+    // On the stack, which is faster than memory from the pool.
     tile.compute_at(o, xo)
         .store_in(MemoryType::Stack)
         .bound_extent(k, v)
@@ -145,9 +145,9 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
     sum.update().reorder(ki, tx, ty, r_, i, j).vectorize(ki, v).unroll(ki).unroll(tx).unroll(ty);
 }
 
-void DeepWinograd::define(const Func &image, const Func &run, int per, bool turned,
-                          const Expr &shift_x, const Expr &shift_y, const Expr &channels,
-                          const Expr &w, const Expr &h, const Expr &images, int lanes) {
+void SmallMapsWinograd::define(const Func &image, const Func &run, int per, bool rotated,
+                               const Expr &shift_x, const Expr &shift_y, const Expr &channels,
+                               const Expr &w, const Expr &h, const Expr &images, int lanes) {
     block_ = 2 * lanes;
     per_ = per;
     run_ = run;
@@ -163,13 +163,13 @@ void DeepWinograd::define(const Func &image, const Func &run, int per, bool turn
            b) = choose(j, times_b([&](int z) { return columns_(b * lanes + c, i, z, t); }));
     bank_(ki, l, b, ko) = run(l, ko * block_ + ki, b);
     const auto tap = [&](const Expr &v, const Expr &u) {
-        return bank_(ki, c % per * 9 + (turned ? 8 - (u * 3 + v) : u * 3 + v), c / per, ko);
+        return bank_(ki, c % per * 9 + (rotated ? 8 - (u * 3 + v) : u * 3 + v), c / per, ko);
     };
     filter_columns_(ki, c, i, y, ko) = choose(i, times_g([&](int z) { return tap(z, y); }));
     filter_(ki, i, j, c,
             ko) = choose(j, times_g([&](int z) { return filter_columns_(ki, c, i, z, ko); }));
     image_.compute_root();
-    filter_.compute_root();  // as above
+    filter_.compute_root();  // as in Winograd::define()
     r_ = RDom(0, lanes);
     rb_ = RDom(0, channels / lanes);
     part_(ki, t, ko, i, j, b) += filter_(ki, i, j, b * lanes + r_, ko) * image_(r_, t, i, j, b);
@@ -179,19 +179,16 @@ void DeepWinograd::define(const Func &image, const Func &run, int per, bool turn
     tile_(k, x, y, t) = choose(y, times_a([&](int z) { return rows_(k, x, z, t); }));
 }
 
-Expr DeepWinograd::at(const Expr &ax, const Expr &ay, const Expr &ak, const Expr &an) const {
+Expr SmallMapsWinograd::at(const Expr &ax, const Expr &ay, const Expr &ak, const Expr &an) const {
     return tile_(ak, ax % 2, ay % 2, ax / 2 + ay / 2 * tiles_x_ + an * tiles_);
 }
 
-// oneDNN's time over ours, one thread, AVX-512 on an AMD EPYC Zen 5, its own layouts (row-major
-// ones): 512 channels at 7 x 7 1.01 (1.21), which "packed" runs at 0.60 (0.72); a batch of 8 1.27
-// (1.62), 0.80 (1.03); 256 at 14 x 14 1.61 (2.04) by sevens, 1.45 (1.84) by eights, "winograd" 1.26
-// (1.58).
-void DeepWinograd::schedule(const Cpu &cpu, Func o) const {
+// The times beside oneDNN's: docs/kernel_measurements.md, "Winograd".
+void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) const {
     const TailStrategy guard = TailStrategy::GuardWithIf;
     const TailStrategy up = TailStrategy::RoundUp;
     const int v = cpu.lanes;
-    const int across = cpu.pick("tiles", {!cpu.has_avx512() ? 4 : cpu.variant == "deep_7" ? 7 : 8});
+    const int across = cpu.pick(tiles, {cpu.has_avx512() ? default_tiles : 4});
     Func run = run_;
     Func padded = padded_;
     Func columns = columns_;
@@ -224,8 +221,7 @@ void DeepWinograd::schedule(const Cpu &cpu, Func o) const {
         .parallel(b);
     padded.compute_at(image, b).bound_extent(c, v).reorder(c, x, y, n).vectorize(c);
     columns.compute_at(image, t).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
-    // Turned in registers: 4 x 4 values at a time 1.08 ms of 512 at 7 x 7, 8 x 8 1.16, 16 x
-    // 16 1.34.
+    // Filters are transposed in registers, 4 x 4 values at a time, which is faster than 8 x 8.
     const Var from = run.args()[0];
     const Var of = run.args()[1];
     bank.compute_at(product, rb_)
@@ -294,7 +290,7 @@ void WinogradTaps::define(const Func &image, const Func &dy, const Expr &shift_x
     dy_(k, t, i, j, ko) = choose(j,
                                  times_g_of_2([&](int z) { return dy_columns_(k, i, z, t, ko); }));
     image_.compute_root();
-    dy_.compute_root();  // as above
+    dy_.compute_root();  // as in Winograd::define()
     r_ = RDom(0, tiles * images);
     sum_(c, k, i, j, b, ko) += image_(c, r_, i, j, b) * dy_(k, r_, i, j, ko);
     product_(c, k, i, j, b, ko) = sum_(c, k, i, j, b, ko);
@@ -308,9 +304,7 @@ Expr WinogradTaps::at(const Expr &av, const Expr &au, const Expr &ac, const Expr
     return taps_(ac % depth_, ak % outs_, av, au, ac / depth_, ak / outs_);
 }
 
-// oneDNN's time over ours, one thread, AVX-512 on an AMD EPYC Zen 5, its own layouts (row-major
-// ones): 64 channels at 56 x 56 1.43 (4.03), "channels" 0.93 (2.62); 128 at 28 x 28 1.46 (2.36),
-// "matrix" 0.79 (1.27); 256 at 14 x 14 1.03 (1.48), 0.86 (1.24).
+// The times beside oneDNN's: docs/kernel_measurements.md, "Winograd".
 void WinogradTaps::schedule(const Cpu &cpu, Func o) const {
     const TailStrategy guard = TailStrategy::GuardWithIf;
     const int v = cpu.lanes;

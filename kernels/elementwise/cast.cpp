@@ -20,10 +20,10 @@ struct Cast : Elementwise {
                 dtypes.push_back(from + "," + to);
         }
     }
-    void algorithm() override {
-        const auto to = types.find("U");
+    void algorithm(const Build &build) override {
+        const auto to = build.types.find("U");
         const Expr v = x(Halide::_);
-        y(Halide::_) = to != types.end() && to->second == DType::boolean ? v != 0_r : v;
+        y(Halide::_) = to != build.types.end() && to->second == DType::boolean ? v != 0_r : v;
     }
     // Doesn't wrap integers; the comparison with the kernel does.
     void reference(Problem &p) const override {

@@ -56,7 +56,12 @@ struct Gather : Op {
         let("index_end", "n");
         conditions = {"n>0"};
         dtypes = all_dtypes;
-        variants = {{"runs", "i>=lanes"}, {"points", ""}};
+        add({"runs", Dim("i") >= lanes, {.schedule = [this](const Cpu &cpu) {
+                 schedule_runs(cpu);
+             }}});
+        add({"points", DimExpr::always(), {.schedule = [this](const Cpu &) {
+                 schedule_single_elements(store(), memory[0], var(0), var(1), var(2), within != 0);
+             }}});
         samples = {"o=1 n=1 m=1 i=1",
                    "o=2 n=3 m=5 i=7",
                    "o=3 n=17 m=31 i=1",
@@ -81,19 +86,15 @@ struct Gather : Op {
         y(i, m, o) = select(within != 0 || (at >= 0 && at < size("n")),
                             x(i, clamped_index(at, size("n")), o), fill());
     }
-    void schedule(const Cpu &cpu) override {
+    void schedule_runs(const Cpu &cpu) {
         Func last = store();
         Var vec("vec"), lane("lane"), row("row"), task("task");
-        if (variant == "runs") {
-            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
-                .vectorize(lane)
-                .fuse(var(1), var(2), row);
-            last.split(row, task, row, max(1, task_elements / max(1, size("i"))), Tail::GuardWithIf)
-                .parallel(task);
-            last.specialize(within != 0);
-            return;
-        }
-        schedule_single_elements(last, memory[0], var(0), var(1), var(2), within != 0);
+        last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .vectorize(lane)
+            .fuse(var(1), var(2), row);
+        last.split(row, task, row, max(1, task_elements / max(1, size("i"))), Tail::GuardWithIf)
+            .parallel(task);
+        last.specialize(within != 0);
     }
     void reference(Problem &p) const override {
         for (int64_t a = 0; a < p["o"]; a++) {
@@ -224,7 +225,12 @@ struct GatherElementsDx : Op {
         flag("some_negative", false);
         let("index_end", "n");
         conditions = {"n>0"};
-        variants = {{"rows", "i==1"}, {"columns", ""}};
+        add({"rows", Dim("i") == 1, {.schedule = [this](const Cpu &cpu) {
+                 schedule_dx(cpu, true);
+             }}});
+        add({"columns", DimExpr::always(), {.schedule = [this](const Cpu &cpu) {
+                 schedule_dx(cpu, false);
+             }}});
         samples = {"o=1 n=1 m=1 i=1",       "o=3 n=7 m=5 i=1 some_negative=1",
                    "o=2 n=31 m=33 i=1",     "o=33 n=10 m=1 i=1",
                    "o=1 n=1000 m=4009 i=1", "o=2 n=3 m=5 i=7",
@@ -247,10 +253,9 @@ struct GatherElementsDx : Op {
         dx(i, k, o) = sum(i, k, o);
     }
     // A task has whole rows or a range of columns to itself, so tasks never add to the same sums.
-    void schedule(const Cpu &cpu) override {
+    void schedule_dx(const Cpu &cpu, bool rows) {
         Func last = store();
         Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), row("row"), task("task");
-        const bool rows = variant == "rows";
         const Expr work = max(1, (size("n") + size("m")) * (rows ? 1 : 4 * cpu.lanes));
         last.split(var(0), piece, ii, rows ? 1 : 4 * cpu.lanes, Tail::GuardWithIf)
             .reorder(ii, var(1), piece, var(2))

@@ -34,7 +34,10 @@ struct Scatter : Op {
         choice("reduction", {std::begin(reductions), std::end(reductions)});
         let("index_end", "n");
         dtypes.insert(dtypes.end(), {"i64", "i32"});
-        variants = {{"columns", "i==1"}, {"", ""}};
+        add({"columns", Dim("i") == 1, {.schedule = [this](const Cpu &cpu) {
+                 schedule_columns(cpu);
+             }}});
+        add({"", DimExpr::always()});
         samples = {"o=1 n=1 m=1 i=1",
                    "o=2 n=3 m=5 i=7 reduction=add",
                    "o=3 n=17 m=31 i=1 reduction=max",
@@ -71,7 +74,6 @@ struct Scatter : Op {
     // A task has a range of i to itself, so tasks never write the same elements. "columns" is for
     // i = 1, where a task is one o.
     void schedule(const Cpu &cpu) override {
-        if (variant == "columns") return schedule_columns(cpu);
         Func last = store();
         Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
         last.split(var(0), piece, ii, 4 * cpu.lanes, Tail::GuardWithIf)

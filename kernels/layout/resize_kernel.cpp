@@ -24,7 +24,11 @@ struct Resize : Op {
         let("row_end", "h");
         let("column_end", "w");
         conditions = {"h>0", "w>0"};
-        variants = {{"two", "a==2 b==2"}, {"", ""}};
+        add({"two",
+             Dim("a") == 2 && Dim("b") == 2,
+             {.algorithm = [this](const Build &) { define(2, 2); },
+              .schedule = [this](const Cpu &cpu) { schedule_two(cpu); }}});
+        add({"", DimExpr::always()});
         samples = {"n=1 h=1 w=1 a=1 p=1 b=1 q=1",   "n=2 h=3 w=5 a=2 p=7 b=2 q=9",
                    "n=3 h=4 w=7 a=4 p=5 b=4 q=16",  "n=1 h=9 w=33 a=2 p=3 b=2 q=65",
                    "n=2 h=5 w=17 a=3 p=2 b=1 q=31", "n=2 h=65 w=300 a=2 p=70 b=2 q=200"};
@@ -42,10 +46,11 @@ struct Resize : Op {
     static Expr weighted(const Expr &weight, const Expr &value) {
         return select(weight == 0_r, 0_r, weight * value);
     }
-    void algorithm() override {
-        const bool two = variant == "two";
-        down = RDom(0, two ? 2 : size("a"));
-        across = RDom(0, two ? 2 : size("b"));
+    void algorithm() override { define(size("a"), size("b")); }
+    // An element is a sum over `a` rows and `b` columns.
+    void define(const Expr &a, const Expr &b) {
+        down = RDom(0, a);
+        across = RDom(0, b);
         row_factor(i, t) = row_weight(i, t);
         column_factor(j, t) = column_weight(j, t);
         rows(j, i, n) = 0_r;
@@ -73,10 +78,11 @@ struct Resize : Op {
         rows.update().reorder(j, down).vectorize(j, cpu.lanes, Tail::GuardWithIf);
         sum.compute_at(last, vec).vectorize(j, cpu.lanes, Tail::GuardWithIf);
         sum.update().reorder(j, across).vectorize(j, cpu.lanes, Tail::GuardWithIf);
-        if (variant == "two") {
-            rows.update().reorder(down, j).unroll(down);
-            sum.update().unroll(across);
-        }
+    }
+    void schedule_two(const Cpu &cpu) {
+        schedule(cpu);
+        rows.update().reorder(down, j).unroll(down);
+        sum.update().unroll(across);
     }
     void reference(Problem &p) const override {
         p("y") = Array(p("y").shape);

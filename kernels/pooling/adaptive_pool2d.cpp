@@ -1,6 +1,6 @@
 // Pooling to a given number of windows: along a line of h elements window i is [floor(i h / oh),
-// ceil((i+1) h / oh)), as in PyTorch. primitives/composites/pooling/pool1d_pool3d.cpp runs these where h isn't a
-// multiple of oh; else windows are alike, and avg_pool2d and max_pool2d do it.
+// ceil((i+1) h / oh)), as in PyTorch. Calls whose h is a multiple of oh don't get here: their
+// windows are alike, and avg_pool2d and max_pool2d compute them.
 #include <cmath>
 
 #include "dsl/op.h"
@@ -30,10 +30,10 @@ struct Adaptive : Op {
     static Expr end(const Expr &i, const Expr &in, const Expr &out) {
         return ((i + 1) * in + out - 1) / out;
     }
-    // at least as long as any window
+    // Returns a length that no window exceeds.
     static Expr longest(const Expr &in, const Expr &out) { return (in + out - 1) / out + 1; }
 
-    // value(n, c, a, b, top, bottom, left, right) for every window
+    // Calls value(n, c, a, b, top, bottom, left, right) for every window.
     template<class F> static void each(Problem &p, F value) {
         const int64_t h = p["h"];
         const int64_t w = p["w"];
@@ -51,7 +51,7 @@ struct Adaptive : Op {
         }
     }
     void schedule(const Cpu &cpu) override {
-        const int v = std::max(4, cpu.lanes);  // not 2: kernels/pooling/pool.h
+        const int v = std::max(4, cpu.lanes);  // Pool::vector_size() has the reason
         Func last = store();
         Var plane("plane"), vec("vec"), lane("lane");
         last.fuse(var(2), var(3), plane)
@@ -68,7 +68,8 @@ struct Adaptive : Op {
         }
     }
     std::vector<Func> sums;
-    Func winner, found;  // places of maxima, of a plane; of a window
+    // The index of the maximum of each window of a plane, and of one window.
+    Func winner, found;
 };
 
 struct AdaptiveAvg : Adaptive {
@@ -104,9 +105,9 @@ struct AdaptiveAvg : Adaptive {
     }
 };
 
-// Gathered: the windows over a pixel are some in a row, whose first is first(pixel, oh, h).
+// Each dx gathers the windows over it: consecutive ones, of which first(pixel, oh, h) is the first.
 struct AdaptiveAvgDx : Adaptive {
-    // x: for its shape
+    // Only the shape of x is read.
     AdaptiveAvgDx()
         : Adaptive("adaptive_avg_pool2d_kernel_dx", "x[n,c,h,w] dy[n,c,oh,ow] -> dx[n,c,h,w]") {}
     Func x = input("x"), dy = input("dy");
@@ -153,12 +154,12 @@ struct AdaptiveMax : Adaptive {
     void algorithm() override {
         const Expr w = size("w"), h = size("h");
         const RDom k(0, longest(w, ow), 0, longest(h, oh));
-        // Beyond its end a window has its last element again.
+        // The last element of a window stands for those beyond its end.
         const Expr cx = min(first(vx, w, ow) + k.x, end(vx, w, ow) - 1);
         const Expr cy = min(first(vy, h, oh) + k.y, end(vy, h, oh) - 1);
         const Expr in = x(clamp(cx, 0, w - 1), clamp(cy, 0, h - 1), vc, vn);
         most(vx, vy, vc, vn) = math::lowest();
-        // NaN wins
+        // NaN is larger than any number.
         most(vx, vy, vc, vn) = select(in > most(vx, vy, vc, vn) || in != in, in,
                                       most(vx, vy, vc, vn));
         y(vx, vy, vc, vn) = most(vx, vy, vc, vn);

@@ -8,16 +8,15 @@ using Halide::clamp;
 using Halide::Expr;
 using Halide::likely;
 
-// Padding is 0. Its places count in the divisor only under `pad` with count_include_pad, those
-// beyond it never.
+// Padding is 0. Its elements count in the divisor only with pad_mode `pad` and count_include_pad;
+// elements beyond the padding never count.
 struct AvgBase : Pool {
     AvgBase(const std::string &name, const std::string &signature, const std::string &mindspore)
         : Pool(name, signature, mindspore) {
-        flag("count_include_pad", true);
-        flag("ceil_mode", false);
-        attr("divisor_override", 0);
-        conditions.push_back("divisor_override>=0");
-        variants[0].when += " divisor_override==0";
+        flag(count_include_pad, true);
+        flag(d.ceil_mode, false);
+        attr(divisor_override, 0);
+        require(divisor_override >= 0);
         samples.push_back("n=1 c=2 h=8 w=9 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1 "
                           "count_include_pad=0");
         samples.push_back("n=1 c=2 h=5 w=6 kernel_size=3,2 stride=2,3 pad_mode=pad padding=1,1,1,0 "
@@ -25,20 +24,25 @@ struct AvgBase : Pool {
         samples.push_back("n=1 c=3 h=6 w=6 kernel_size=2,2 stride=2,2 divisor_override=3");
         contract = {Contract::normwise, 8};
     }
-    Expr all = derived("count_all", "pad_mode==pad&&count_include_pad"),
-         divisor = derived("divisor_override", "divisor_override");
-    Expr pb = derived("pad_bottom", "pad_mode==pad?bottom:0"),
-         pr = derived("pad_right", "pad_mode==pad?right:0");
+    static inline const Dim count_include_pad{"count_include_pad"}, count_all{"count_all"};
+    static inline const Dim divisor_override{"divisor_override"};
+    Expr all = derived(count_all, d.pad_mode == d.pad && count_include_pad);
+    Expr divisor = derived(divisor_override, divisor_override);
+    Expr pb = derived(Dim("pad_bottom"), select(d.pad_mode == d.pad, d.down.after, 0));
+    Expr pr = derived(Dim("pad_right"), select(d.pad_mode == d.pad, d.across.after, 0));
 
+    // Windows of 2 x 2 whose sum is divided by 4.
+    static DimExpr is_plain_2x2() { return is_2x2() && divisor_override == 0; }
+    // Returns the divisor of window (ox, oy).
     Expr count(const Expr &ox, const Expr &oy) const {
         const auto lines = [&](const Expr &from, const Expr &kernel, const Expr &end,
                                const Expr &after) {
             return select(all != 0, min(kernel, end + after - from),
                           min(from + kernel, end) - max(from, 0));
         };
-        const Expr places = lines(ox * sw - pl, kw, size("w"), pr) *
-                            lines(oy * sh - pt, kh, size("h"), pb);
-        return math::real(select(divisor != 0, divisor, max(places, 1)));
+        const Expr elements = lines(ox * sw - pl, kw, size("w"), pr) *
+                              lines(oy * sh - pt, kh, size("h"), pb);
+        return math::real(select(divisor != 0, divisor, max(elements, 1)));
     }
     static double count(Problem &p, int64_t a, int64_t b) {
         if (p["divisor_override"]) return double(p["divisor_override"]);
@@ -52,40 +56,12 @@ struct AvgBase : Pool {
 };
 
 struct AvgPool2d : AvgBase {
-    AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") {
-        doc =
-            "y = sum of x over each window / its places, or / divisor_override where that isn't 0";
-        variants.insert(variants.begin(), thirds_of("y"));
-    }
+    AvgPool2d();
     Func x = input("x");
     Func y = output("y");
-    Func sum{"sum"};
-    RDom k;
 
-    void algorithm() override {
-        if (thirds()) {
-            places = Func("places");
-            places(vx, vy) = count(vx, vy);
-            y(vx, vy, vc,
-              vn) = by_thirds(x, 0_r, [](const Expr &p, const Expr &q) -> Expr { return p + q; }) /
-                    places(vx, vy);
-            return;
-        }
-        if (halves()) {
-            auto at = [&](int b, int a) { return x(vx * 2 + b, vy * 2 + a, vc, vn); };
-            y(vx, vy, vc, vn) = ((at(0, 0) + at(1, 0)) + (at(0, 1) + at(1, 1))) * 0.25_r;
-            return;
-        }
-        k = RDom(0, kw, 0, kh);
-        const Expr c = vx * sw + k.x - pl;
-        const Expr r = vy * sh + k.y - pt;
-        const Expr cc = clamp(likely(c), 0, size("w") - 1);
-        const Expr cr = clamp(likely(r), 0, size("h") - 1);
-        sum(vx, vy, vc, vn) += select(c == cc && r == cr, x(cc, cr, vc, vn), 0_r);
-        y(vx, vy, vc, vn) = sum(vx, vy, vc, vn) / count(vx, vy);
-        scans = {sum};
-    }
-    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::mean); }
+    void schedule(const Ascend &npu) override { schedule_ascend(npu, ascend::Pooled::mean); }
+    using Op::schedule;
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             double total = 0;
@@ -98,37 +74,63 @@ struct AvgPool2d : AvgBase {
     }
 };
 
-// x is there for its shape alone.
-struct AvgPool2dDx : AvgBase {
-    AvgPool2dDx() : AvgBase("avg_pool2d_dx", "x[n,c,h,w] dy[n,c,oh,ow] -> dx[n,c,h,w]", "") {
-        internal = true;
+class Mean3x3s2 : public Pool3x3s2<AvgPool2d> {
+public:
+    using Pool3x3s2::Pool3x3s2;
+    void algorithm(const Build &) override {
+        divisors = Func("places");
+        divisors(vx, vy) = op.count(vx, vy);
+        const auto add = [](const Expr &p, const Expr &q) -> Expr { return p + q; };
+        op.y(vx, vy, vc, vn) = reduce(op.x, 0_r, add) / divisors(vx, vy);
     }
-    Func x = input("x"), dy = input("dy");
-    Func dx = output("dx");
-    Func sum{"sum"};
-    RDom j;
+};
 
-    void algorithm() override {
-        const Expr ow = size("ow"), oh = size("oh");
-        if (halves()) {
-            const Expr ox = vx / 2;
-            const Expr oy = vy / 2;
-            dx(vx, vy, vc, vn) = select(ox < ow && oy < oh,
-                                        dy(min(ox, ow - 1), min(oy, oh - 1), vc, vn) * 0.25_r, 0_r);
-            return;
-        }
-        j = RDom(0, (kw + sw - 1) / sw, 0, (kh + sh - 1) / sh);
-        const Expr ox = (vx + pl) / sw - j.x;
-        const Expr oy = (vy + pt) / sh - j.y;
-        const Expr cx = clamp(ox, 0, ow - 1);
-        const Expr cy = clamp(oy, 0, oh - 1);
-        const Expr inside = ox == cx && oy == cy && vx + pl - cx * sw < kw &&
-                            vy + pt - cy * sh < kh;
-        sum(vx, vy, vc, vn) += select(inside, dy(cx, cy, vc, vn) / count(cx, cy), 0_r);
-        dx(vx, vy, vc, vn) = sum(vx, vy, vc, vn);
-        scans = {sum};
+class Mean2x2 : public PoolVariant<AvgPool2d> {
+public:
+    using PoolVariant::PoolVariant;
+    void algorithm(const Build &) override {
+        const auto at = [&](int b, int a) { return op.x(vx * 2 + b, vy * 2 + a, vc, vn); };
+        op.y(vx, vy, vc, vn) = ((at(0, 0) + at(1, 0)) + (at(0, 1) + at(1, 1))) * 0.25_r;
     }
-    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::mean_dx); }
+    void schedule(const Cpu &cpu) override { op.schedule_2x2(cpu); }
+    using Implementation::schedule;
+};
+
+class MeanOfWindows : public PoolVariant<AvgPool2d> {
+public:
+    using PoolVariant::PoolVariant;
+    void algorithm(const Build &) override {
+        const RDom k(0, kw, 0, kh);
+        const Expr column = vx * sw + k.x - pl;
+        const Expr row = vy * sh + k.y - pt;
+        const Expr in_column = clamp(likely(column), 0, size(d.across.extent) - 1);
+        const Expr in_row = clamp(likely(row), 0, size(d.down.extent) - 1);
+        sum(vx, vy, vc, vn) += select(column == in_column && row == in_row,
+                                      op.x(in_column, in_row, vc, vn), 0_r);
+        op.y(vx, vy, vc, vn) = sum(vx, vy, vc, vn) / op.count(vx, vy);
+    }
+    void schedule(const Cpu &cpu) override { op.schedule_windows(cpu, sum); }
+    using Implementation::schedule;
+
+private:
+    Func sum{"sum"};
+};
+
+AvgPool2d::AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") {
+    doc = "y = sum of x over each window / its places, or / divisor_override where that isn't 0";
+    add(variant_of<Mean3x3s2>(*this, "pool3x3s2", is_3x3s2(x, y)));
+    add(variant_of<Mean2x2>(*this, "pool2x2", is_plain_2x2()));
+    add(variant_of<MeanOfWindows>(*this, "", DimExpr::always()));
+}
+
+struct AvgPool2dDx : AvgBase {
+    AvgPool2dDx();
+    Func x = input("x");  // only its shape is read
+    Func dy = input("dy");
+    Func dx = output("dx");
+
+    void schedule(const Ascend &npu) override { schedule_ascend(npu, ascend::Pooled::mean_dx); }
+    using Op::schedule;
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
@@ -139,6 +141,50 @@ struct AvgPool2dDx : AvgBase {
         });
     }
 };
+
+class Dx2x2 : public PoolVariant<AvgPool2dDx> {
+public:
+    using PoolVariant::PoolVariant;
+    void algorithm(const Build &) override {
+        const Expr ow = size(d.across.windows), oh = size(d.down.windows);
+        const Expr ox = vx / 2;
+        const Expr oy = vy / 2;
+        op.dx(vx, vy, vc, vn) = select(
+            ox < ow && oy < oh, op.dy(min(ox, ow - 1), min(oy, oh - 1), vc, vn) * 0.25_r, 0_r);
+    }
+    void schedule(const Cpu &cpu) override { op.schedule_2x2(cpu); }
+    using Implementation::schedule;
+};
+
+// Each dx gathers the windows over it.
+class DxOfWindows : public PoolVariant<AvgPool2dDx> {
+public:
+    using PoolVariant::PoolVariant;
+    void algorithm(const Build &) override {
+        const Expr ow = size(d.across.windows), oh = size(d.down.windows);
+        const RDom j(0, (kw + sw - 1) / sw, 0, (kh + sh - 1) / sh);
+        const Expr ox = (vx + pl) / sw - j.x;
+        const Expr oy = (vy + pt) / sh - j.y;
+        const Expr cx = clamp(ox, 0, ow - 1);
+        const Expr cy = clamp(oy, 0, oh - 1);
+        const Expr inside = ox == cx && oy == cy && vx + pl - cx * sw < kw &&
+                            vy + pt - cy * sh < kh;
+        sum(vx, vy, vc, vn) += select(inside, op.dy(cx, cy, vc, vn) / op.count(cx, cy), 0_r);
+        op.dx(vx, vy, vc, vn) = sum(vx, vy, vc, vn);
+    }
+    void schedule(const Cpu &cpu) override { op.schedule_windows(cpu, sum); }
+    using Implementation::schedule;
+
+private:
+    Func sum{"sum"};
+};
+
+AvgPool2dDx::AvgPool2dDx()
+    : AvgBase("avg_pool2d_dx", "x[n,c,h,w] dy[n,c,oh,ow] -> dx[n,c,h,w]", "") {
+    internal = true;
+    add(variant_of<Dx2x2>(*this, "pool2x2", is_plain_2x2()));
+    add(variant_of<DxOfWindows>(*this, "", DimExpr::always()));
+}
 
 }  // namespace
 

@@ -1,9 +1,10 @@
 // Pooling over windows of two spatial dimensions: what max_pool2d and avg_pool2d share.
 //
-// Sizes are MindSpore's: `valid` floor((h - k) / s) + 1; `same` ceil(h / s), padded by max((oh-1) s
-// + k - h, 0), the odd line at the bottom; `pad` by `padding` = top, bottom, left, right. With
-// ceil_mode the last window of `valid` and `pad` may be cut off, as in PyTorch, if it begins before
-// the padding at the end. Pads are smaller than the kernel, so no window is empty.
+// Sizes are MindSpore's: `valid` has floor((h - k) / s) + 1 windows. `same` has ceil(h / s), with
+// max((oh-1) s + k - h, 0) rows of padding, the odd one at the bottom. `pad` pads by `padding` =
+// top, bottom, left, right. With ceil_mode the last window of `valid` and `pad` may be cut off, as
+// in PyTorch, if it begins before the padding at the end. Padding is smaller than the kernel, so no
+// window is empty.
 #pragma once
 #include <cmath>
 
@@ -14,49 +15,47 @@
 
 namespace halyard {
 
-struct Pool : Op {
+// The names of one spatial dimension in lets and conditions.
+struct PoolAxis {
+    Dim extent, windows;
+    Dim kernel, stride;
+    Dim before, after;  // the attribute `padding`
+    Dim pads;           // padding on both sides
+    Dim full;           // windows, of which the last may begin in the padding at the end
+    Dim border;         // padding in front
+    Dim over;           // taps in front that never meet the map (max_pool2d)
+    Dim pad;            // padding in front of the kernel's windows
+};
+
+struct PoolDims {
+    PoolAxis down{Dim("h"),          Dim("oh"),     Dim("kernel_h"), Dim("stride_h"),
+                  Dim("top"),        Dim("bottom"), Dim("pads_h"),   Dim("full_h"),
+                  Dim("border_top"), Dim("over_h"), Dim("pad_top")};
+    PoolAxis across{Dim("w"),           Dim("ow"),     Dim("kernel_w"), Dim("stride_w"),
+                    Dim("left"),        Dim("right"),  Dim("pads_w"),   Dim("full_w"),
+                    Dim("border_left"), Dim("over_w"), Dim("pad_left")};
+    Dim pad_mode{"pad_mode"}, valid{"valid"}, same{"same"}, pad{"pad"};
+    Dim data_format{"data_format"}, nchw{"NCHW"}, nhwc{"NHWC"};
+    Dim ceil_mode{"ceil_mode"};
+};
+
+class Pool : public Op {
+public:
     Pool(const std::string &name, const std::string &signature, const std::string &mindspore)
         : Op(name, signature) {
         alias = mindspore;
         any_strides = true;
-        ints("kernel_size", "1,1", {"kernel_h", "kernel_w"});
-        ints("stride", "1,1", {"stride_h", "stride_w"});
-        choice("pad_mode", {"valid", "same", "pad"});
-        ints("padding", "0,0,0,0", {"top", "bottom", "left", "right"});
-        choice("data_format", {"NCHW", "NHWC"});
-        for (const std::string d : {"h", "w"}) {
-            const std::string k = "kernel_" + d;
-            const std::string s = "max(1,stride_" + d + ")";
-            const std::string o = "o" + d;
-            const std::string before = d == "h" ? "top" : "left";
-            const std::string after = d == "h" ? "bottom" : "right";
-            const std::string whole = "max(0,(cdiv(" + d + "," + s + ")-1)*" + s + "+" + k + "-" +
-                                      d + ")";
-            let("pads_" + d,
-                "pad_mode==same?" + whole + ":pad_mode==pad?" + before + "+" + after + ":0");
-            let("full_" + d,
-                "(" + d + "+pads_" + d + "-" + k + "+ceil_mode*(" + s + "-1))/" + s + "+1");
-            const std::string beyond = "((full_" + d + "-1)*" + s + ">=" + d + "+(pad_mode==pad?" +
-                                       before + ":0))";
-            let("border_" + before, "pad_mode==pad?" + before + ":pads_" + d + "/2");
-            let(o, "pad_mode==same?cdiv(" + d + "," + s + "):" + d + "+pads_" + d + "<" + k +
-                       "?0:full_" + d + "-" + beyond);
-            conditions.push_back(k + ">=1");
-            conditions.push_back("stride_" + d + ">=1");
-            // a window needs something to look at, not padding alone
-            conditions.push_back(d + ">=1");
-            conditions.push_back(d + "+pads_" + d + ">=" + k);
-            conditions.push_back(before + ">=0");
-            conditions.push_back(after + ">=0");
-            conditions.push_back("pad_mode!=pad||max(" + before + "," + after + ")<" + k);
-        }
-        conditions.push_back("pad_mode==pad||top+bottom+left+right==0");
+        ints("kernel_size", "1,1", {d.down.kernel, d.across.kernel});
+        ints("stride", "1,1", {d.down.stride, d.across.stride});
+        choice(d.pad_mode, {d.valid, d.same, d.pad});
+        ints("padding", "0,0,0,0", {d.down.before, d.down.after, d.across.before, d.across.after});
+        choice(d.data_format, {d.nchw, d.nhwc});
+        declare_axis(d.down);
+        declare_axis(d.across);
+        require(d.pad_mode == d.pad ||
+                d.down.before + d.down.after + d.across.before + d.across.after == 0);
         const std::string lenet = "kernel_size=2,2 stride=2,2",
                           stem = "kernel_size=3,3 stride=2,2 pad_mode=same";
-        variants = {
-            {"halves",
-             "kernel_h==2 kernel_w==2 stride_h==2 stride_w==2 pads_h==0 pads_w==0 2*oh<=h 2*ow<=w"},
-            {"", ""}};
         samples = {
             "n=1 c=1 h=1 w=1",
             "n=2 c=3 h=6 w=6 " + lenet,
@@ -73,120 +72,108 @@ struct Pool : Op {
         bench = {"n=32 c=6 h=28 w=28 " + lenet, "n=32 c=16 h=10 w=10 " + lenet,
                  "n=4 c=64 h=112 w=112 " + stem};
     }
-    static constexpr int task_elements = 16384;
-    // The stride of a single window means nothing, and gradients take as long as it is large. Less
-    // than the map or the window would cost them, too.
-    static std::string of_windows(const std::string &d) {
-        return of_windows(d, "max(" + d + ",kernel_" + d + ")");
-    }
-    static std::string of_windows(const std::string &d, const std::string &most) {
-        return "o" + d + ">1 ? stride_" + d + " : min(stride_" + d + "," + most + ")";
-    }
+
+    static inline const PoolDims d;
     Var vx{"x"}, vy{"y"}, vc{"c"}, vn{"n"};
-    Expr kh = derived("kernel_h", "kernel_h"), kw = derived("kernel_w", "kernel_w");
-    Expr sh = derived("stride_h", of_windows("h"));
-    Expr sw = derived("stride_w", of_windows("w"));
-    Expr pt = derived("pad_top", "border_top"), pl = derived("pad_left", "border_left");
+    Expr kh = derived(d.down.kernel, d.down.kernel), kw = derived(d.across.kernel, d.across.kernel);
+    Expr sh = derived(d.down.stride, stride_of_windows(d.down));
+    Expr sw = derived(d.across.stride, stride_of_windows(d.across));
+    Expr pt = derived(d.down.pad, d.down.border), pl = derived(d.across.pad, d.across.border);
 
-    bool halves() const { return variant == "halves"; }
-    bool thirds() const { return variant == "thirds"; }
-
-    // 3 x 3 with stride 2: a plane is padded in L1, its columns are reduced to one row, and that to
-    // every other element.
-    Func down{"down"}, places;  // places: of the elements that a mean is of
-    PaddedMap map;
-    Variant thirds_of(const std::string &out) const {
-        return {"thirds",
-                "kernel_h==3 kernel_w==3 stride_h==2 stride_w==2 x_s0==1 " + out + "_s0==1"};
+    // Returns the stride, which is no larger than `limit` if there is only one window: its stride
+    // has no effect, and gradients take as long as it is large.
+    static DimExpr stride_of_windows(const PoolAxis &a, const DimExpr &limit) {
+        return select(a.windows > 1, a.stride, min(a.stride, limit));
     }
-    template<class Combine>
-    Expr by_thirds(const Func &x, const Expr &around, const Combine &combine) {
-        map = PaddedMap("map", x, {size("w"), pl}, {size("h"), pt}, around);
-        const auto line = [&](int j) { return map(vx, vy * 2 + j, vc, vn); };
-        down(vx, vy, vc, vn) = combine(combine(line(0), line(1)), line(2));
-        const auto at = [&](int i) { return down(vx * 2 + i, vy, vc, vn); };
-        return combine(combine(at(0), at(1)), at(2));
-    }
-    // The largest of 32 x 64 maps of 56 x 56, padded by 1, one thread, AVX-512 on an AMD EPYC Zen
-    // 5: 1.8 ms, 2.5 with lines reduced one at a time, whose vectors are read before both stores
-    // that they lie across are done, and a last vector gathered element by element; 4.5 without
-    // this variant. A buffer per task instead of one per plane and line: 0.89 of the time. places,
-    // for the mean, once per task: 0.7.
-    void third_tiles(const Cpu &cpu) {
-        Func last = store();
-        const int v = std::max(4, cpu.lanes);  // not 2, as below
-        Var plane("plane"), task("task"), lines("lines"), line("line"), vec("vec"), lane("lane");
-        const auto image = last.output_buffer();
-        last.fuse(var(2), var(3), plane)
-            .split(plane, task, plane,
-                   max(1, task_elements / max(1, image.dim(0).extent() * image.dim(1).extent())),
-                   Tail::GuardWithIf)
-            .split(var(1), lines, line, 8, Tail::GuardWithIf);
-        last.parallel(task).split(var(0), vec, lane, v, Tail::PredicateStores).vectorize(lane);
-        map.compute_at(last, plane, v, &task);
-        if (places.defined()) places.compute_at(last, task).vectorize(vx, v, Tail::RoundUp);
-        down.compute_at(last, lines).hoist_storage(last, task).vectorize(vx, v, Tail::RoundUp);
-        last.specialize(image.dim(0).stride() == 1 && memory[0].dim(0).stride() == 1);
+    // A stride smaller than the map or the window would cost gradients, too.
+    static DimExpr stride_of_windows(const PoolAxis &a) {
+        return stride_of_windows(a, max(a.extent, a.kernel));
     }
 
-    // A task is some planes of one channel each; vectors go along w, which channels-last tensors
-    // step through with a stride.
-    void schedule(const Cpu &cpu) override {
-        if (thirds()) return third_tiles(cpu);
-        Func last = store();
-        // of two lanes [a, b] Halide 21 makes the ramp a + (b - a) * i: of NaN and b it makes two
-        // NaN
-        const int v = std::max(4, cpu.lanes);
-        Var plane("plane"), task("task"), vec("vec"), lane("lane");
-        const auto image = last.output_buffer();
-        const Expr extent = image.dim(0).extent() * image.dim(1).extent();
-        last.fuse(var(2), var(3), plane)
-            .split(plane, task, plane, max(1, task_elements / max(1, extent)), Tail::GuardWithIf)
+    // Windows of 2 x 2 with stride 2 that all are inside of the map.
+    static DimExpr is_2x2() {
+        return d.down.kernel == 2 && d.across.kernel == 2 && d.down.stride == 2 &&
+               d.across.stride == 2 && d.down.pads == 0 && d.across.pads == 0 &&
+               2 * d.down.windows <= d.down.extent && 2 * d.across.windows <= d.across.extent;
+    }
+    // Windows of 3 x 3 with stride 2, of a tensor `x` and to `out`, whose rows are contiguous.
+    DimExpr is_3x3s2(const Func &x, const Func &out) const {
+        return d.down.kernel == 3 && d.across.kernel == 3 && d.down.stride == 2 &&
+               d.across.stride == 2 && stride(x) == 1 && stride(out) == 1;
+    }
+
+    // A vector has at least 4 elements: of two lanes [a, b] Halide 21 makes the ramp a + (b - a) *
+    // i, and of NaN and b that makes two NaN.
+    static int vector_size(const Cpu &cpu) { return std::max(4, cpu.lanes); }
+    // Schedules tasks of some planes of store(), each of one channel. The loop over the planes of a
+    // task is `plane`, the one over tasks `task`.
+    void by_planes(const Var &plane, const Var &task) const {
+        const auto image = store().output_buffer();
+        const Expr elements = image.dim(0).extent() * image.dim(1).extent();
+        store()
+            .fuse(var(2), var(3), plane)
+            .split(plane, task, plane, max(1, task_elements / max(1, elements)), Tail::GuardWithIf)
             .parallel(task);
-        // Whole vectors, overlapping at the end of a row, where the row has one; narrower ones in
-        // small images.
-        Expr dense = image.dim(0).stride() == 1;
+    }
+    // Returns true if all tensors have contiguous rows. Channels-last tensors don't: vectors go
+    // along w with a stride.
+    Expr rows_are_contiguous() const {
+        Expr contiguous = store().output_buffer().dim(0).stride() == 1;
         for (auto &m : memory)
-            dense = dense && m.dim(0).stride() == 1;
-        if (halves()) {
-            for (int narrow = v; narrow > 2; narrow /= 2) {
-                last.specialize(dense && image.dim(0).extent() >= narrow)
-                    .split(var(0), vec, lane, narrow, Tail::ShiftInwards)
-                    .vectorize(lane);
-            }
+            contiguous = contiguous && m.dim(0).stride() == 1;
+        return contiguous;
+    }
+    // Schedules windows of any size; `reduced` is the Func that goes over their taps.
+    void schedule_windows(const Cpu &cpu, Func reduced) const {
+        Func last = store();
+        const int v = vector_size(cpu);
+        Var plane("plane"), task("task"), vec("vec"), lane("lane");
+        by_planes(plane, task);
+        last.split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane);
+        const Var rx = reduced.args()[0];
+        reduced.compute_at(last, vec).bound_extent(rx, v).vectorize(rx);
+        reduced.update().vectorize(rx);
+        const Expr contiguous = rows_are_contiguous();
+        for (int s : {1, 2})
+            last.specialize(contiguous && sw == s);
+        last.specialize(contiguous);
+    }
+    // Schedules windows of 2 x 2. Rows have whole vectors, the last of which overlaps the one
+    // before it; small images have narrower ones. `per_plane`, if defined, is computed plane by
+    // plane.
+    void schedule_2x2(const Cpu &cpu, Func per_plane = Func()) const {
+        Func last = store();
+        const int v = vector_size(cpu);
+        Var plane("plane"), task("task"), vec("vec"), lane("lane");
+        by_planes(plane, task);
+        const auto image = last.output_buffer();
+        const Expr contiguous = rows_are_contiguous();
+        for (int narrow = v; narrow > 2; narrow /= 2) {
+            last.specialize(contiguous && image.dim(0).extent() >= narrow)
+                .split(var(0), vec, lane, narrow, Tail::ShiftInwards)
+                .vectorize(lane);
         }
         last.split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane);
-        for (Func &f : scans) {
-            f.compute_at(last, vec).bound_extent(f.args()[0], v).vectorize(f.args()[0]);
-            f.update().vectorize(f.args()[0]);
+        if (!per_plane.defined()) return;
+        const Var px = per_plane.args()[0];
+        per_plane.compute_at(last, plane);
+        const Expr columns = memory[1].dim(0).extent();
+        for (int narrow = v; narrow > 2; narrow /= 2) {
+            per_plane
+                .specialize(columns >= narrow && memory[0].dim(0).stride() == 1 &&
+                            memory[1].dim(0).stride() == 1)
+                .split(px, vec, lane, narrow, Tail::ShiftInwards)
+                .vectorize(lane);
         }
-        if (per_plane.defined()) {
-            const Var px = per_plane.args()[0];
-            per_plane.compute_at(last, plane);
-            if (halves()) {
-                const Expr columns = memory[1].dim(0).extent();
-                for (int narrow = v; narrow > 2; narrow /= 2) {
-                    per_plane
-                        .specialize(columns >= narrow && memory[0].dim(0).stride() == 1 &&
-                                    memory[1].dim(0).stride() == 1)
-                        .split(px, vec, lane, narrow, Tail::ShiftInwards)
-                        .vectorize(lane);
-                }
-            }
-            per_plane.split(px, vec, lane, v, Tail::GuardWithIf).vectorize(lane);
-        }
-        if (halves()) return;
-        for (int s : {1, 2})
-            last.specialize(dense && sw == s);
-        last.specialize(dense);
+        per_plane.split(px, vec, lane, v, Tail::GuardWithIf).vectorize(lane);
     }
-    void pooled(const Ascend &npu, ascend::Pooled p) const {
+
+    // Writes a program of its own for the chip, or, where there is none, schedules automatically.
+    void schedule_ascend(const Ascend &npu, ascend::Pooled p) const {
         if (!ascend::pool(npu, *this, p)) npu.automatic();
     }
-    std::vector<Func> scans;  // windows of the output
-    Func per_plane;           // what a whole plane of the output reads
 
-    // [top, bottom) x [left, right), cut to the image
+    // The window [top, bottom) x [left, right), cut to the image.
     struct Window {
         int64_t top, bottom, left, right;
     };
@@ -196,7 +183,7 @@ struct Pool : Op {
         return {std::max<int64_t>(y, 0), std::min(y + p["kernel_h"], p["h"]),
                 std::max<int64_t>(x, 0), std::min(x + p["kernel_w"], p["w"])};
     }
-    // value(n, c, oh, ow, window) for every output
+    // Calls value(n, c, oh, ow, window) for every output.
     template<class F> static void each(Problem &p, F value) {
         for (int64_t n = 0; n < p["n"]; n++) {
             for (int64_t c = 0; c < p["c"]; c++) {
@@ -206,6 +193,86 @@ struct Pool : Op {
                 }
             }
         }
+    }
+
+private:
+    static constexpr int task_elements = 16384;
+
+    void declare_axis(const PoolAxis &a) {
+        const DimExpr stride = max(1, a.stride);
+        let(a.pads, select(d.pad_mode == d.same,
+                           max(0, (ceil_div(a.extent, stride) - 1) * stride + a.kernel - a.extent),
+                           select(d.pad_mode == d.pad, a.before + a.after, 0)));
+        let(a.full, (a.extent + a.pads - a.kernel + d.ceil_mode * (stride - 1)) / stride + 1);
+        const DimExpr begins_beyond = (a.full - 1) * stride >=
+                                      a.extent + select(d.pad_mode == d.pad, a.before, 0);
+        let(a.border, select(d.pad_mode == d.pad, a.before, a.pads / 2));
+        let(a.windows, select(d.pad_mode == d.same, ceil_div(a.extent, stride),
+                              select(a.extent + a.pads < a.kernel, 0, a.full - begins_beyond)));
+        require(a.kernel >= 1);
+        require(a.stride >= 1);
+        // A window must have an element of the map, not padding alone.
+        require(a.extent >= 1);
+        require(a.extent + a.pads >= a.kernel);
+        require(a.before >= 0);
+        require(a.after >= 0);
+        require(d.pad_mode != d.pad || max(a.before, a.after) < a.kernel);
+    }
+};
+
+// A variant of the pooling op O.
+template<class O> class PoolVariant : public Implementation {
+public:
+    explicit PoolVariant(O &o) : Implementation(o), op(o) {}
+
+protected:
+    O &op;
+    static inline const PoolDims &d = Pool::d;
+    const Expr kh = op.kh, kw = op.kw, sh = op.sh, sw = op.sw, pt = op.pt, pl = op.pl;
+    Var vx{"x"}, vy{"y"}, vc{"c"}, vn{"n"};
+};
+
+// Windows of 3 x 3 with stride 2: a plane is padded in L1, its columns are reduced to one row, and
+// that to every other element. It is faster than reducing rows one at a time, whose vectors are
+// read before both stores that they span are done: docs/kernel_measurements.md, "pooling".
+template<class O> class Pool3x3s2 : public PoolVariant<O> {
+public:
+    explicit Pool3x3s2(O &op) : PoolVariant<O>(op) {}
+    void schedule(const Cpu &cpu) override {
+        using Tail = Halide::TailStrategy;
+        using Halide::Var;
+        const Pool &op = this->op;
+        Halide::Func last = op.store();
+        const int v = Pool::vector_size(cpu);
+        Var plane("plane"), task("task"), lines("lines"), line("line"), vec("vec"), lane("lane");
+        op.by_planes(plane, task);
+        last.split(op.var(1), lines, line, 8, Tail::GuardWithIf)
+            .split(op.var(0), vec, lane, v, Tail::PredicateStores)
+            .vectorize(lane);
+        map.compute_at(last, plane, v, &task);
+        if (divisors.defined()) divisors.compute_at(last, task).vectorize(op.vx, v, Tail::RoundUp);
+        rows.compute_at(last, lines).hoist_storage(last, task).vectorize(op.vx, v, Tail::RoundUp);
+        last.specialize(last.output_buffer().dim(0).stride() == 1 &&
+                        op.memory[0].dim(0).stride() == 1);
+    }
+    using Implementation::schedule;
+
+protected:
+    Halide::Func rows{"down"};
+    Halide::Func divisors;  // computed once per task, if defined
+    PaddedMap map;
+
+    // Returns combine() of all elements of x's windows, where padding is `around`.
+    template<class Combine>
+    Halide::Expr reduce(const Halide::Func &x, const Halide::Expr &around, const Combine &combine) {
+        const PoolDims &d = Pool::d;
+        const Halide::Var vx("x"), vy("y"), vc("c"), vn("n");
+        map = PaddedMap("map", x, {this->size(d.across.extent), this->pl},
+                        {this->size(d.down.extent), this->pt}, around);
+        const auto line = [&](int j) { return map(vx, vy * 2 + j, vc, vn); };
+        rows(vx, vy, vc, vn) = combine(combine(line(0), line(1)), line(2));
+        const auto at = [&](int i) { return rows(vx * 2 + i, vy, vc, vn); };
+        return combine(combine(at(0), at(1)), at(2));
     }
 };
 

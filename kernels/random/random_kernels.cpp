@@ -33,14 +33,12 @@ struct Fill : Draws {
                    "n=20011 seed_lo=5"};
         bench = {"n=4194304"};
     }
-    // Returns true in exact mode, whose modular integers can't replace floats of the algorithm's
-    // own.
-    bool is_exact_mode() const { return types.empty(); }
-    bool is_f64() const { return types.count("T") && types.at("T") == DType::f64; }
 
     // Returns log x in f32, computed from the bits of x. Ascend, for which alone lanes is 1, has no
     // instructions for the bits, but one for the logarithm.
-    Expr logarithm(const Expr &x) const { return lanes > 1 ? math::log_f32(x) : log(x); }
+    static Expr logarithm(const Build &build, const Expr &x) {
+        return build.lanes > 1 ? math::log_f32(x) : log(x);
+    }
 
     void draw() {
         random(b) = Halide::Tuple(block_of(0));
@@ -77,11 +75,12 @@ struct UniformKernel : Fill {
         contract = {Contract::products, 1.5};
         samples.push_back("n=1009 low=3 high=5 most=4.99");
     }
-    void algorithm() override {
+    void algorithm(const Build &build) override {
         draw();
         const Expr bits53 = cast(UInt(64), first()) << 21 | cast(UInt(64), second()) >> 11;
-        const Expr u = is_f64() ? math::real(cast(Int(64), bits53)) * Expr(0x1p-53)
-                                : math::real(cast(Int(32), first() >> 8)) * Expr(0x1p-24);
+        const Expr u = build.stores(DType::f64)
+                           ? math::real(cast(Int(64), bits53)) * Expr(0x1p-53)
+                           : math::real(cast(Int(32), first() >> 8)) * Expr(0x1p-24);
         y(n) = min(math::plus(low, math::times(u, high - low)), most);
     }
     void reference(Problem &p) const override {
@@ -139,21 +138,21 @@ struct NormalKernel : Fill {
         return {with_sign(select(swap, sine, cosine), k == 1 || k == 2),
                 with_sign(select(swap, cosine, sine), k >= 2)};
     }
-    void algorithm() override {
+    void algorithm(const Build &build) override {
         draw();
         const Halide::FuncRef drawn = random(b * block + l);
         const Expr a = select(half == 0, Expr(drawn[0]), Expr(drawn[2]));
         const Expr c = select(half == 0, Expr(drawn[1]), Expr(drawn[3]));
         const Expr u31 = cast(Int(32), a >> 1) | 1;
-        if (is_exact_mode()) {
+        if (build.is_exact()) {
             pair(l, half, b) = Halide::Tuple(math::real(a), math::real(c));
-        } else if (is_f64()) {
+        } else if (build.stores(DType::f64)) {
             const Expr r = sqrt(-2_r * log(math::real(u31) * Expr(0x1p-31)));
             const Expr t = math::real(c) * Expr(6.283185307179586 * 0x1p-32);
             pair(l, half, b) = Halide::Tuple(r * cos(t), r * sin(t));
         } else {
             const Expr u = math::times(cast(Float(32), u31), math::num(0x1p-31));
-            const Expr r = strict_float(sqrt(math::times(logarithm(u), math::num(-2))));
+            const Expr r = strict_float(sqrt(math::times(logarithm(build, u), math::num(-2))));
             const auto [cosine, sine] = cos_sin(c);
             pair(l, half, b) = Halide::Tuple(math::times(r, cosine), math::times(r, sine));
         }
@@ -195,10 +194,10 @@ struct TruncatedNormalKernel : Fill {
     }
     // Returns erfinv(x) for |x| <= erf(sqrt 2) (Giles: "Approximating the erfinv function", GPU
     // Computing Gems, 2011).
-    Expr erfinv(const Expr &x) const {
+    static Expr erfinv(const Build &build, const Expr &x) {
         const Expr w = math::minus(
-            math::times(strict_float(logarithm(math::times(math::minus(math::num(1), x),
-                                                           math::plus(math::num(1), x)))),
+            math::times(strict_float(logarithm(build, math::times(math::minus(math::num(1), x),
+                                                                  math::plus(math::num(1), x)))),
                         math::num(-1)),
             math::num(2.5));
         Expr p = math::num(2.81022636e-08);
@@ -207,13 +206,13 @@ struct TruncatedNormalKernel : Fill {
             p = math::plus(math::times(p, w), math::num(c));
         return math::times(p, x);
     }
-    void algorithm() override {
+    void algorithm(const Build &build) override {
         draw();
         const Expr odd = cast(Int(32), first() >> 8) * 2 + 1 - (1 << 24);
         const Expr z = math::times(
-            erfinv(math::times(cast(Float(32), odd), math::num(within_two * 0x1p-24))),
+            erfinv(build, math::times(cast(Float(32), odd), math::num(within_two * 0x1p-24))),
             math::num(1.4142135623730951));
-        y(n) = math::plus(mean, math::times(stddev, math::real(is_exact_mode() ? first() : z)));
+        y(n) = math::plus(mean, math::times(stddev, math::real(build.is_exact() ? first() : z)));
     }
     void reference(Problem &p) const override {
         Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);

@@ -24,7 +24,14 @@ struct ArgExtremum : Op {
         any_strides = true;
         conditions = {"c>0"};
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
-        variants = {{"rows", "c>=64 x_s0==1"}, {"columns", ""}};
+        add({"rows",
+             Dim("c") >= width && stride(x) == 1,
+             {.algorithm = [this](const Build &) { define_rows(); },
+              .schedule = [this](const Cpu &cpu) { schedule_rows(cpu); }}});
+        add({"columns",
+             DimExpr::always(),
+             {.algorithm = [this](const Build &) { define_columns(); },
+              .schedule = [this](const Cpu &cpu) { schedule_columns(cpu); }}});
         samples = {"n=1 c=1", "n=3 c=7", "n=65 c=10", "n=5 c=64", "n=7 c=65", "n=2 c=1000"};
         bench = {"n=4096 c=1024", "n=32 c=10"};
         contract = {Contract::elementwise, 0};
@@ -48,12 +55,6 @@ struct ArgExtremum : Op {
     }
     // Returns the pair to start with, which every element beats.
     Halide::Tuple none() const { return {largest ? math::lowest() : math::highest(), no_index}; }
-    void algorithm() override {
-        if (variant == "rows")
-            define_rows();
-        else
-            define_columns();
-    }
     // Takes one row after another, in `width` partial results.
     void define_rows() {
         // Each partial result sees its elements in order, so of equal ones it keeps the first. It
@@ -87,24 +88,25 @@ struct ArgExtremum : Op {
         best(n) = better(best(n), {x(k, unsafe_promise_clamped(n, 0, size("n") - 1)), k});
         y(n) = best(n)[1];
     }
-    void schedule(const Cpu &cpu) override {
+    Expr task_rows() const { return max(1, task_elements / max(1, size("c"))); }
+    void schedule_columns(const Cpu &cpu) {
         Func last = store();
         Var task("task"), vec("vec"), lane("lane");
-        const Expr task_rows = max(1, task_elements / max(1, size("c")));
-        if (variant != "rows") {
-            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
-                .vectorize(lane)
-                .split(vec, task, vec, max(1, task_rows / cpu.lanes), Tail::GuardWithIf)
-                .parallel(task);
-            best.compute_at(last, vec)
-                .vectorize(n, cpu.lanes, Tail::GuardWithIf)
-                .update()
-                .vectorize(n, cpu.lanes, Tail::GuardWithIf);
-            last.specialize(memory[0].dim(1).stride() == 1);
-            return;
-        }
+        last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .vectorize(lane)
+            .split(vec, task, vec, max(1, task_rows() / cpu.lanes), Tail::GuardWithIf)
+            .parallel(task);
+        best.compute_at(last, vec)
+            .vectorize(n, cpu.lanes, Tail::GuardWithIf)
+            .update()
+            .vectorize(n, cpu.lanes, Tail::GuardWithIf);
+        last.specialize(memory[0].dim(1).stride() == 1);
+    }
+    void schedule_rows(const Cpu &cpu) {
+        Func last = store();
+        Var task("task"), vec("vec");
         const int v = std::min(cpu.lanes, width);
-        last.split(var(0), task, vec, task_rows, Tail::GuardWithIf).parallel(task);
+        last.split(var(0), task, vec, task_rows(), Tail::GuardWithIf).parallel(task);
         partial.compute_at(last, vec).bound(u, 0, width);
         in_registers(partial, u, v);
         in_registers(partial.update().reorder(u, k), u, v);

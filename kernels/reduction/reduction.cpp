@@ -36,13 +36,7 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
     alias = mindspore;
     attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
     flag("keep_dims", false);
-    variants = {
-        {"whole", "s>=262144 o*i<=4"},                   // few long rows: threads share a row
-        {"short", "s>=16 s<=1024 r==1 i>=16"},           // rows of one run at most
-        {"tall", "s<16 r>=1024 o*i<=65536 i>=8*lanes"},  // columns: threads share r, wide tiles
-        {"thin", "s<16 r>=1024 o*i<=65536"},             // columns: threads share r
-        {"columns", "s<16"},                             // columns: threads share i
-        {"rows", ""}};
+    declare_variants();
     samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",
                "o=1 r=1 i=3 s=17 axis=1,3",     "o=3 r=2 i=5 s=63 axis=1,3",
                "o=1 r=1 i=7 s=65 axis=1,3",     "o=1 r=31 i=33 s=1 axis=1,3",
@@ -59,19 +53,45 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
              "o=1 r=32 i=64 s=3136 axis=1,3",  "o=1 r=32 i=10 s=1 axis=1,3"};
 }
 
-void Reduction::algorithm() {
-    count = math::real(size("r")) * math::real(size("s"));
-    if (is_plain())
-        define_plain();
-    else if (variant == "short")
-        define_short_rows();
-    else if (along_s())
-        define_row_tree();
-    else
-        define_column_tree();
+void Reduction::declare_variants() {
+    const Dim o("o"), r("r"), i("i"), s("s");
+    const auto variant = [this](const char *name, const DimExpr &when, auto tree, auto schedule) {
+        const auto algorithm = [this, tree](const Build &build) {
+            // Ascend has its own order of summation (dsl/ascend/lowering/reduce.h).
+            if (build.lanes == 1) return define_plain();
+            is_plain_ = false;
+            count = math::real(size("r")) * math::real(size("s"));
+            tree();
+        };
+        add({name, when, {.algorithm = algorithm, .schedule = schedule}});
+    };
+    const auto row_tree = [this] { define_row_tree(); };
+    const auto column_tree = [this] { define_column_tree(false); };
+    const DimExpr few_columns = s < 16 && r >= 1024 && o * i <= 65536;
+    // few long rows: threads share a row
+    variant("whole", s >= 262144 && o * i <= 4, row_tree,
+            [this](const Cpu &cpu) { schedule_rows(cpu, true); });
+    // rows of one run at most
+    variant(
+        "short", s >= 16 && s <= 1024 && r == 1 && i >= 16, [this] { define_short_rows(); },
+        [this](const Cpu &cpu) { schedule_short(cpu); });
+    // columns: threads share r, wide tiles
+    variant(
+        "tall", few_columns && i >= 8 * lanes, [this] { define_column_tree(true); },
+        [this](const Cpu &cpu) { schedule_tall(cpu); });
+    // columns: threads share r
+    variant("thin", few_columns, column_tree,
+            [this](const Cpu &cpu) { schedule_columns(cpu, true); });
+    // columns: threads share i
+    variant("columns", s < 16, column_tree,
+            [this](const Cpu &cpu) { schedule_columns(cpu, false); });
+    variant("rows", DimExpr::always(), row_tree,
+            [this](const Cpu &cpu) { schedule_rows(cpu, false); });
 }
 
 void Reduction::define_plain() {
+    is_plain_ = true;
+    count = math::real(size("r")) * math::real(size("s"));
     const RDom k(0, size("s"), 0, size("r"));
     partial(i, o) = start();
     partial(i, o) = combine(partial(i, o), load(x(k.x, i, k.y, o)));
@@ -103,15 +123,14 @@ void Reduction::define_row_tree() {
 }
 
 // The tree of columns: along r, of which a run has 16. The few elements of s are in the leaves.
-void Reduction::define_column_tree() {
+void Reduction::define_column_tree(bool whole_tiles) {
     const Expr rows = size("r");
-    const bool tall = variant == "tall";
     RDom &k = run_domain[0];
     k = RDom(0, size("s"), 0, run);
     const Expr row = t * run + k.y;
     k.where(row < rows);
-    if (!tall) k.where(likely(i < size("i")));
-    const Expr element = x(k.x, tall ? i : unsafe_promise_clamped(i, 0, size("i") - 1),
+    if (!whole_tiles) k.where(likely(i < size("i")));
+    const Expr element = x(k.x, whole_tiles ? i : unsafe_promise_clamped(i, 0, size("i") - 1),
                            unsafe_promise_clamped(row, 0, rows - 1), o);
     runs[0](i, t, o) = start();
     runs[0](i, t, o) = combine(runs[0](i, t, o), load(element));
@@ -196,8 +215,7 @@ void Reduction::define_short_rows() {
 }
 
 // Rows: `width` partial results stay in registers, one row after another.
-void Reduction::schedule_rows(const Cpu &cpu) {
-    const bool shares_rows = variant == "whole";
+void Reduction::schedule_rows(const Cpu &cpu, bool shares_rows) {
     const int v = std::min(cpu.lanes, width);
     // The runs of a task, of 256 blocks each.
     const int parallel_runs = task_elements / (run * run * width);
@@ -284,8 +302,7 @@ void Reduction::schedule_short(const Cpu &cpu) {
 
 // Columns: the vectors run along i. A task computes a wide piece of 16 rows at a time, in tiles
 // that fit the registers.
-void Reduction::schedule_columns(const Cpu &cpu) {
-    const bool shares_r = variant == "thin";
+void Reduction::schedule_columns(const Cpu &cpu, bool shares_r) {
     const int v = std::min(cpu.lanes, width);
     const int wide = cpu.pick("wide", {1024, 512, 4096});
     Func last = store();
@@ -365,17 +382,6 @@ void Reduction::schedule_tall(const Cpu &cpu) {
         .vectorize(i, v)
         .unroll(i);
     task_sums.specialize(dense);
-}
-
-void Reduction::schedule(const Cpu &cpu) {
-    if (variant == "short")
-        schedule_short(cpu);
-    else if (variant == "tall")
-        schedule_tall(cpu);
-    else if (along_s())
-        schedule_rows(cpu);
-    else
-        schedule_columns(cpu);
 }
 
 }  // namespace halyard

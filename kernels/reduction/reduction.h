@@ -35,13 +35,11 @@ struct Reduction : Op {
     virtual Expr combine(const Expr &a, const Expr &b) const = 0;
     virtual Expr finish(const Expr &a) const { return a; }
     Expr count;  // the number of elements of one result
-    // Returns true if the algorithm is a single reduction instead of the tree. Adjoints are derived
-    // from that form, and the Ascend backend, whose lanes are 1, has its own order of summation
-    // (dsl/ascend/lowering/reduce.h).
-    bool is_plain() const { return variant.empty() || lanes == 1; }
+    // Returns true if the algorithm that is being defined is a single reduction instead of the
+    // tree: adjoints are derived from that form.
+    bool is_plain() const { return is_plain_; }
 
-    void algorithm() override;
-    void schedule(const Cpu &cpu) override;
+    void algorithm() override { define_plain(); }
 
     // For references: calls value(o, i, elements) for every result. elements(visit) calls visit(x)
     // for each element of that result.
@@ -59,20 +57,22 @@ struct Reduction : Op {
     }
 
 private:
-    bool along_s() const { return variant == "whole" || variant == "rows"; }
+    void declare_variants();
     void define_plain();
     void define_row_tree();
-    void define_column_tree();
+    // `whole_tiles`: i is a multiple of a tile, or tiles overlap.
+    void define_column_tree(bool whole_tiles);
     void define_short_rows();
     Expr define_runs(Expr count_below, const std::vector<Var> &args);
     void define_row_runs(const Expr &runs_left);
     void fold(const Func &wide, int from_width);
 
-    void schedule_rows(const Cpu &cpu);
+    void schedule_rows(const Cpu &cpu, bool shares_rows);
     void schedule_short(const Cpu &cpu);
-    void schedule_columns(const Cpu &cpu);
+    void schedule_columns(const Cpu &cpu, bool shares_r);
     void schedule_tall(const Cpu &cpu);
 
+    bool is_plain_ = true;
     Var i{"i"}, o{"o"};
     Var u{"u"};  // partial result of a row
     Var t{"t"};  // run

@@ -113,7 +113,7 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
 struct Nll : Sparse {
     Nll(const std::string &name, const std::string &signature) : Sparse(name, signature) {
         internal = true;
-        variants = {{"", ""}};
+        clear_variants();
         contract = {Contract::elementwise, 0};
     }
     void schedule(const Cpu &cpu) override {

@@ -133,7 +133,13 @@ struct RowNormDx : RowNorm {
         : RowNorm(is_centred, "_dx", "x[n,c] gamma[c] dy[n,c]",
                   is_centred ? "dx[n,c] dgamma[c] dbeta[c]" : "dx[n,c] dgamma[c]") {
         contract = {Contract::products, 16};
-        variants = {{"wide", "c>=lanes"}, {"short", ""}};
+        clear_variants();
+        add({"wide", Dim("c") >= lanes, {.schedule = [this](const Cpu &cpu) {
+                 schedule_dx(cpu, true);
+             }}});
+        add({"short", DimExpr::always(), {.schedule = [this](const Cpu &cpu) {
+                 schedule_dx(cpu, false);
+             }}});
         // Rows are short, because the unscheduled algorithm takes c^4 steps for each.
         samples = {"n=1 c=1",   "n=3 c=7",   "n=2 c=64", "n=4 c=31",
                    "n=70 c=17", "n=33 c=10", "n=2 c=53", "n=2 c=71"};
@@ -183,8 +189,7 @@ struct RowNormDx : RowNorm {
     // sums over the rows. Both take one row at a time. Rows that fill all accumulators have loops
     // of their own without guards: a guarded fold would store under masks what is loaded again at
     // once. Measurements: docs/kernel_measurements.md, "layer_norm".
-    void schedule(const Cpu &cpu) override {
-        const bool wide = variant == "wide";
+    void schedule_dx(const Cpu &cpu, bool wide) {
         const int v = cpu.lanes;
         Var row("row"), vec("vec"), lane("lane");
         dx.compute_root().split(n, b, row, block_rows, Tail::GuardWithIf).parallel(b);

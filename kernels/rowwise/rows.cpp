@@ -17,7 +17,11 @@ Rows::Rows(const std::string &name, const std::string &signature, bool along_axi
         attr("axis", -1);
         axis = "c";
     }
-    variants = {{"wide", "c>=2*lanes||c>=lanes&&n<lanes"}, {"short", "c<=256"}};
+    const Dim c("c"), n("n");
+    add({"wide", c >= 2 * lanes || (c >= lanes && n < lanes), {.schedule = [this](const Cpu &cpu) {
+             schedule_wide(cpu);
+         }}});
+    add({"short", c <= 256, {.schedule = [this](const Cpu &cpu) { schedule_short(cpu); }}});
     samples = {"n=1 c=1",   "n=3 c=7",   "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33",
                "n=70 c=17", "n=33 c=10", "n=2 c=53", "n=2 c=71",   "n=3 c=87", "n=2 c=119"};
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=16384 c=256", "n=512 c=8192", "n=32 c=10"};
@@ -50,21 +54,13 @@ void reduce_in_lanes(Halide::Func f, const Halide::RVar &k, const Halide::Var &r
     f.update().unroll(ki);
 }
 
-void Rows::schedule(const Cpu &cpu) {
-    if (variant == "short")
-        schedule_short(cpu);
-    else
-        schedule_wide(cpu);
-}
-
 Halide::Expr Rows::rows_per_task() const {
     return max(1, task_elements / max(1, size("c")));
 }
 
-// Returns row_maps and, in a chain, the inputs that other ops compute: each is computed once per
+// Returns `maps` and, in a chain, the inputs that other ops compute: each is computed once per
 // row and read by every stage.
-std::vector<Halide::Func> Rows::stored_maps() const {
-    std::vector<Func> maps = row_maps;
+std::vector<Halide::Func> Rows::stored_maps(std::vector<Func> maps) const {
     if (fused()) {
         std::copy_if(in.begin(), in.end(), std::back_inserter(maps),
                      [](const Func &f) { return f.dimensions() == 2; });
@@ -103,7 +99,9 @@ void Rows::schedule_wide(const Cpu &cpu) {
     y.specialize(size("c") >= accumulators * v);
     for (Func &f : row_scalars)
         f.compute_at(y, block).bound_storage(n, max_block_rows);
-    for (Func &f : stored_maps()) {
+    std::vector<Func> maps = row_maps;
+    maps.insert(maps.end(), prefetching_maps.begin(), prefetching_maps.end());
+    for (Func &f : stored_maps(maps)) {
         f.compute_at(y, block).hoist_storage(y, task).bound_storage(f.args()[1], block_rows);
         f.split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
         if (!fused()) {
@@ -129,7 +127,7 @@ void Rows::schedule_short(const Cpu &cpu) {
         f.compute_at(y, vec).vectorize(n).update().vectorize(n);
     for (Func &f : row_scalars)
         f.compute_at(y, vec).vectorize(n);
-    for (Func &f : stored_maps()) {
+    for (Func &f : stored_maps(row_maps)) {
         f.compute_at(y, vec)
             .hoist_storage(y, task)
             .reorder(f.args()[1], f.args()[0])

@@ -23,14 +23,16 @@ struct Rows : Op {
     // algorithm() lists its intermediate Funcs here; the schedule treats the Funcs of a list alike.
     std::vector<Func> row_reductions;  // of (n): updated over k
     std::vector<Func> row_maps;        // of (c, n): stored for later stages, not computed again
-    std::vector<Func> row_scalars;     // of (n): computed once per row, not once per element
+    // of (c, n): inlined, but stored by the variant "wide", which prefetches where it stores them
+    std::vector<Func> prefetching_maps;
+    std::vector<Func> row_scalars;  // of (n): computed once per row, not once per element
 
-    void schedule(const Cpu &cpu) override;
+    using Op::schedule;
     void schedule(const Gpu &gpu) override;
 
 private:
     Expr rows_per_task() const;
-    std::vector<Func> stored_maps() const;
+    std::vector<Func> stored_maps(std::vector<Func> maps) const;
     void schedule_wide(const Cpu &cpu);
     void schedule_short(const Cpu &cpu);
 };

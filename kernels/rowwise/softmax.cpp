@@ -95,7 +95,7 @@ struct LogSoftmax : Rows {
         row_scalars = {shift};
         // Only the sum reads the exponentials. They are stored nevertheless, because the loop that
         // stores them is the one that prefetches the next rows: docs/kernel_measurements.md.
-        if (variant == "wide") row_maps = {exponential};
+        prefetching_maps = {exponential};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {

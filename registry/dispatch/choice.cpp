@@ -18,7 +18,7 @@ namespace halyard {
 std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims) {
     if (k.backend != "cpu") return "";
     if (!host_runs(k.variant)) return "this CPU lacks " + k.variant;
-    const auto v = std::ranges::find(op.variants, k.variant, &Variant::name);
+    const auto v = std::ranges::find(op.variants, k.variant, &VariantSpec::name);
     if (v == op.variants.end()) return "no variant of this name";
     Dims names = dims;
     for (const auto &[name, value] : k.tunables)

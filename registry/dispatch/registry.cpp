@@ -35,7 +35,7 @@ std::set<std::string> names_plans_read(const OpRecord &r) {
         add(condition);
     for (const LetSpec &let : r.lets)
         add(let.value);
-    for (const Variant &v : r.variants) {
+    for (const VariantSpec &v : r.variants) {
         std::istringstream words(v.when);
         for (std::string word; words >> word;)
             add(word);

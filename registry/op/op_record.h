@@ -48,7 +48,7 @@ struct ScalarSpec {
 };
 
 // A way to compute the op. `when` is its condition: "m>=8 n>=lanes", where every word must hold.
-struct Variant {
+struct VariantSpec {
     std::string name, when;
 };
 
@@ -83,8 +83,8 @@ struct OpRecord {
     // "stride_h>=1": a call that violates it throws AttrError if it names an attribute, else
     // ShapeError.
     std::vector<std::string> conditions;
-    std::vector<Variant> variants = {{"", ""}};  // best first; the last takes every shape
-    std::vector<std::string> samples, bench;     // problem instances: "n=3 c=7 axis=1"
+    std::vector<VariantSpec> variants = {{"", ""}};  // best first; the last takes every shape
+    std::vector<std::string> samples, bench;         // problem instances: "n=3 c=7 axis=1"
     // Form plain: the dimension that attribute `axis` selects ("c").
     std::string axis;
     // Kernels take any innermost stride of inputs and outputs, not only 1.

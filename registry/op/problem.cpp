@@ -9,8 +9,8 @@ void Array::throw_no_element(std::initializer_list<int64_t> index) const {
     std::vector<std::string> indices;
     for (int64_t i : index)
         indices.push_back(std::to_string(i));
-    throw ShapeError("reference", "reads element (" + join(indices) + ") of a tensor of shape " +
-                                      shape.text());
+    throw ShapeError("reference",
+                     "reads element (" + join(indices) + ") of a tensor of shape " + shape.text());
 }
 
 void Problem::throw_unknown(const std::string &name, const char *kind,

@@ -8,6 +8,7 @@
 #include "bench/harness/progress.h"
 #include "registry/dispatch/plan.h"
 #include "registry/op/names.h"
+#include "registry/op/renamed_variants.h"
 #include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
@@ -41,6 +42,7 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
         throw AttrError(op.name, "has no kernels for '" + c.dtypes + "'");
     if (std::getline(places, w, '/')) c.isa = isa_of(w);
     std::getline(places, c.variant);
+    c.variant = present_variant_name(op.name, c.variant);
     while (words >> w) {
         const size_t at = w.find(':');
         if (w == "bends")

@@ -37,8 +37,7 @@ void add_kernel_options(CLI::App &sub, KernelOptions &o) {
 SelectedKernel::SelectedKernel(const KernelOptions &o)
     : op(op_with_kernels(o.op)),
       problem(op, problem_of(o, op.record), dtype_set(op.record, o.dtype)) {
-    check_variant(op.record, o.variant);
-    const Target target("cpu", o.isa, o.variant);
+    const Target target("cpu", o.isa, variant_called(op.record, o.variant));
     list_all_ops(op_table());
     plan = make_plan(op, metas_of(problem), problem.attrs);
     if (!plan.kernel)

@@ -11,6 +11,7 @@
 #include "registry/base/error.h"
 #include "registry/base/version.h"
 #include "registry/op/op_record.h"
+#include "registry/op/renamed_variants.h"
 
 namespace halyard::tune {
 namespace {
@@ -178,6 +179,7 @@ std::optional<Record> parse_record(const std::string &line, std::string &why) {
     bool numbers = true;
     for (std::string *to : {&r.op, &r.algorithm, &r.code, &r.against, &r.variant, &r.schedule})
         *to = next();
+    r.variant = present_variant_name(r.op, r.variant);
     numbers &= read_tunables(next(), r.tunables);
     for (std::string *to : {&r.dtypes, &r.isa, &r.cpu})
         *to = next();

@@ -19,7 +19,7 @@ std::string algorithm_now(const Record &r, std::string &why) {
         return "";
     }
     if (std::none_of(op->variants.begin(), op->variants.end(),
-                     [&](const Variant &v) { return v.name == r.variant; })) {
+                     [&](const VariantSpec &v) { return v.name == r.variant; })) {
         why = r.op + " has no variant '" + r.variant + "' any more";
         return "";
     }

@@ -93,7 +93,7 @@ void check(const std::string &op, const Dilation &d) {
 
 void convolve(const Ascend &npu, const Op &op, Gradient g) {
     const auto &in = npu.call->inputs;
-    for (auto &[name, t] : op.types) {
+    for (auto &[name, t] : npu.types) {
         if (t != DType::f16) {
             throw DispatchError(
                 op.name,

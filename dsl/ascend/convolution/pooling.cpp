@@ -502,7 +502,7 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
                 scalar("stride_w"), scalar("pad_left"), scalar("pad_right")};
     c.count_padding = scalar("count_all");
     c.divisor = scalar("divisor_override");
-    for (auto &[name, t] : op.types)
+    for (auto &[name, t] : npu.types)
         c.dtype = t;
     if (c.down.kernel * c.across.kernel > max_taps ||
         c.down.shared() * c.across.shared() > max_shared)

@@ -21,7 +21,10 @@ struct BlockedSoftmax : Op {
         dtypes = {"f32"};
         gpu = !dropped;
         contract = {Contract::normwise, 10};
-        variants = {{"blocks", "c>=lanes"}, {"any", ""}};
+        add({"blocks", Dim("c") >= halyard::lanes, {.algorithm = [this](const Build &build) {
+                 define(this->dropped ? size("c") / build.lanes * build.lanes : size("c"));
+             }}});
+        add({"any", DimExpr::always()});
         // No vector divides the last two.
         samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};
     }
@@ -32,10 +35,10 @@ struct BlockedSoftmax : Op {
     Var j{"j"}, i{"i"}, ji{"ji"};
     RDom k, added;
 
-    void algorithm() override {
-        const Expr whole = size("c") / lanes * lanes;
+    void algorithm() override { define(size("c")); }
+    void define(const Expr &added_elements) {
         k = RDom(0, size("c"));
-        added = RDom(0, variant == "blocks" && dropped ? whole : size("c"));
+        added = RDom(0, added_elements);
         peak(i) = math::lowest();
         peak(i) = max(peak(i), x(k, i));
         e(j, i) = math::exp_nonpositive(x(j, i) - peak(i));

@@ -17,14 +17,16 @@ namespace {
 struct TwiceInPlace : Elementwise {
     TwiceInPlace() : Elementwise("fuzz_twice", "x[*] -> y[*]") {
         dtypes = {"f32"};
-        variants = {{"shifted", "d2>=lanes"}, {"guarded", ""}};
+        add({"shifted", Dim("d2") >= halyard::lanes, tail(Tail::ShiftInwards)});
+        add({"guarded", DimExpr::always(), tail(Tail::GuardWithIf)});
     }
     Func x = input("x");
     Func y = output("y");
     void algorithm() override { y(Halide::_) = 2_r * x(Halide::_) + 1_r; }
-    void schedule(const Cpu &cpu) override {
-        store().compute_root().vectorize(
-            var(0), cpu.lanes, variant == "shifted" ? Tail::ShiftInwards : Tail::GuardWithIf);
+    Steps tail(Tail t) {
+        return {.schedule = [this, t](const Cpu &cpu) {
+            store().compute_root().vectorize(var(0), cpu.lanes, t);
+        }};
     }
     void reference(Problem &p) const override {
         each(p, [](const double *in, double *out) { out[0] = 2 * in[0] + 1; });

@@ -89,6 +89,20 @@ TEST(Record, SurvivesItsText) {
     EXPECT_EQ(text_of(*back), text_of(r));
 }
 
+TEST(Record, MayNameARenamedVariantAsItWasCalled) {
+    Record r = sample("conv2d");
+    r.variant = "deep_7";
+    std::string why;
+    auto back = parse_record(text_of(r), why);
+    ASSERT_TRUE(back) << why;
+    EXPECT_EQ(back->variant, "winograd_small_maps_7");
+    r = sample("matmul");
+    r.variant = "packed";  // renamed in conv2d only
+    back = parse_record(text_of(r), why);
+    ASSERT_TRUE(back) << why;
+    EXPECT_EQ(back->variant, "packed");
+}
+
 TEST(Record, RefusesWhatIsNone) {
     const std::string good = text_of(sample());
     auto why_not = [](const std::string &line) {

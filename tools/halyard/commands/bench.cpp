@@ -48,7 +48,7 @@ std::vector<ShapeLine> problem_lines(const BenchOptions &o) {
     }
     for (auto &c : lines) {
         const OpRecord &record = op_with_kernels(c.op).record;
-        check_variant(record, o.selection.variant);
+        variant_called(record, o.selection.variant);  // throws for an unknown one
         dtype_set(record, o.dtype);
     }
     return lines;

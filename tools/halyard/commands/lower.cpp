@@ -90,15 +90,15 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
         throw AttrError(op.name, std::string(o.strict ? "--strict" : "--shape") +
                                      " does nothing for " + i.backend);
     }
-    check_variant(op, o.variant);
+    const std::string variant = variant_called(op, o.variant);
     if (i.backend != "cpu") {
         refuse_isa(op, i.backend, o.isa);
-        i.variant = gpu_variant(op, i.dtypes, o.variant);
+        i.variant = gpu_variant(op, i.dtypes, variant);
         return i;
     }
     const auto best = std::find_if(op.variants.begin(), op.variants.end(),
-                                   [](const Variant &v) { return !is_extension(v.name); });
-    i.variant = o.variant.empty() ? best->name : o.variant;
+                                   [](const VariantSpec &v) { return !is_extension(v.name); });
+    i.variant = variant.empty() ? best->name : variant;
     i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
     return i;
 }

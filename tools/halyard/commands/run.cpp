@@ -208,8 +208,6 @@ std::vector<Tensor> inputs_of(const RegisteredOp &op, const RunOptions &o) {
 }
 
 void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results) {
-    // On Ascend a variant is a handwritten program.
-    if (o.device != "ascend") check_variant(op.record, o.variant);
     const Primitive primitive(op, attrs_from(op.record, o.attrs));
     const std::vector<Tensor> in = inputs_of(op, o);
     const ChangedInputs changed(op.signature, in);
@@ -235,9 +233,14 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
 }
 
 int run(const RunOptions &o) {
-    const Target target(o.device, o.isa, o.variant);
+    const VariadicOp *variadic = variadic_op(o.op);
+    // On Ascend a variant is a handwritten program.
+    const bool is_kernel_variant = !variadic && o.device != "ascend";
+    const Target target(o.device, o.isa,
+                        is_kernel_variant ? variant_called(library().at(o.op).record, o.variant)
+                                          : o.variant);
     Results results;
-    if (const VariadicOp *variadic = variadic_op(o.op))
+    if (variadic)
         run_variadic(*variadic, o, results);
     else
         run_signature(library().at(o.op), o, results);

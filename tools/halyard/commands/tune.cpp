@@ -91,7 +91,7 @@ void print_problem(const tune::Tuner &t) {
 int tune_op(const TuneOptions &o, const std::string &name, tune::Compiler &compiler) {
     const RegisteredOp &op = op_with_kernels(name);
     tune::TunerOptions options = o.tuner;
-    check_variant(op.record, options.variant);
+    options.variant = variant_called(op.record, options.variant);
     if (!options.isa.empty()) Target("cpu", options.isa, "");
     options.dtypes = dtype_set(op.record, options.dtypes);
     options.budget = budget_from(o.budget);

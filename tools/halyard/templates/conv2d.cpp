@@ -9,7 +9,11 @@ struct NewOp : Convolution {
     NewOp() : Convolution("new_op", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation";
         // Dispatch takes the first variant whose condition holds; the last one takes every shape.
-        variants = {{"packed", "group==1 o>=32 ow>=5"}, {"any", ""}};
+        add({"packed",
+             d.group == 1 && d.o >= 32 && d.ow >= 5,
+             {.algorithm = [this](const Build &) { correlate(0); },
+              .schedule = [this](const Cpu &cpu) { schedule_packed(cpu); }}});
+        add({"any", DimExpr::always()});
     }
     Func in_x = input("x"), weight = input("weight");
     Func out_y = output("y");
@@ -18,19 +22,25 @@ struct NewOp : Convolution {
 
     // Algorithms are written over the reals, without a dtype. Indices are innermost first.
     void algorithm() override {
-        padded = zero_outside(in_x, size("w"), size("h"), size("c"));
-        filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, size("o") - 1));
-        r = RDom(0, size("v"), 0, size("u"), 0, size("c/group"));
-        const Expr first = first_of_group(clamp(c, 0, size("o") - 1), size("o/group"),
-                                          size("c/group"));
+        correlate(
+            first_of_group(clamp(c, 0, size(d.o) - 1), size(d.o / d.group), size(d.c / d.group)));
+    }
+    // `first` is the first input channel that an output channel reads.
+    void correlate(const Expr &first) {
+        padded = zero_outside(in_x, size(d.w), size(d.h), size(d.c));
+        filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, size(d.o) - 1));
+        r = RDom(0, size(d.v), 0, size(d.u), 0, size(d.c / d.group));
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x * stride_w + r.x * dil_w - pad_left,
                                                              y * stride_h + r.y * dil_h - pad_top,
                                                              first + r.z, n);
         out_y(x, y, c, n) = sum(x, y, c, n);
     }
+    void schedule_packed(const Cpu &cpu) {
+        from_zero();
+        channel_tiles(cpu, channel_tile(cpu), padded, filter, sum, r);
+    }
     void schedule(const Cpu &cpu) override {
         from_zero();
-        if (cpu.variant == "packed") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);
         store().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
         store().specialize(groups == 1);

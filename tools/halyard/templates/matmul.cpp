@@ -11,8 +11,14 @@ struct NewOp : Op {
     NewOp() : Op("new_op", "a[..g,m,k] b[..g,k,n] -> c[..g,m,n]") {
         doc = "c = a b of the last two dimensions; the leading ones broadcast";
         // Dispatch takes the first variant whose condition holds; the last one takes every shape
-        // and stride. b_s0 is the stride of b along n, its innermost dimension.
-        variants = {{"direct", "b_s0==1 m>=4 n>=2*lanes"}, {"any", ""}};
+        // and stride. stride(b) is that of b along n, its innermost dimension.
+        const Dim m("m"), n("n");
+        add({"direct",
+             stride(b) == 1 && m >= 4 && n >= 2 * lanes,
+             {.schedule = [this](const Cpu &cpu) { schedule_direct(cpu); }}});
+        add({"any", DimExpr::always(), {.schedule = [this](const Cpu &cpu) {
+                 schedule_any(cpu);
+             }}});
         any_strides = true;
         contract = {Contract::products, 16};
         samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37",
@@ -31,23 +37,25 @@ struct NewOp : Op {
         sum(j, i, g) += a(k, i, g) * b(j, k, g);
         c(j, i, g) = sum(j, i, g);
     }
-    void schedule(const Cpu &cpu) override {
-        const bool direct = cpu.variant == "direct";
-        const int v = cpu.lanes;
-        const int columns = direct ? 2 * v : v;
+    // A ragged last tile of a row or column overlaps its neighbour.
+    void schedule_direct(const Cpu &cpu) {
+        memory[1].dim(0).set_stride(1);
+        schedule_tiles(cpu, 2 * cpu.lanes, Tail::ShiftInwards, Tail::RoundUp);
+    }
+    // A ragged last tile is guarded.
+    void schedule_any(const Cpu &cpu) {
+        schedule_tiles(cpu, cpu.lanes, Tail::GuardWithIf, Tail::Predicate);
+    }
+    void schedule_tiles(const Cpu &cpu, int columns, Tail tile_tail, Tail vector_tail) {
         const int rows = cpu.pick("rows", {4, 8, 2});
-        // If the last tile of a row or column is ragged, "direct" computes it overlapping its
-        // neighbour, "any" guards it.
-        const Tail tail = direct ? Tail::ShiftInwards : Tail::GuardWithIf;
-        if (direct) memory[1].dim(0).set_stride(1);
         store()
-            .tile(var(0), var(1), jo, io, ji, ii, columns, rows, tail)
-            .vectorize(ji, v, direct ? Tail::RoundUp : Tail::Predicate)
+            .tile(var(0), var(1), jo, io, ji, ii, columns, rows, tile_tail)
+            .vectorize(ji, cpu.lanes, vector_tail)
             .parallel(io);
-        sum.compute_at(store(), jo).vectorize(j, v, Tail::RoundUp);
+        sum.compute_at(store(), jo).vectorize(j, cpu.lanes, Tail::RoundUp);
         sum.update()
             .reorder(j, i, k)
-            .vectorize(j, v, direct ? Tail::RoundUp : Tail::Predicate)
+            .vectorize(j, cpu.lanes, vector_tail)
             .unroll(i, rows, Tail::GuardWithIf);
     }
     // The reference is the naive formula in double. The contract measures errors against the sum of

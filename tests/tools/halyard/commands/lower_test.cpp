@@ -111,6 +111,8 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmx", "[softmx] no such op; did you mean softmax");
     expect_none("bias_add", "[bias_add] has no kernels of its own: it is composed of other ops");
     expect_none("concat", "[concat] has no kernels of its own: it is made of views and copies");
+    // The variant was called "patches" in earlier versions.
+    expect_text("conv2d --isa avx2 --variant patches", {"im2col"});
     expect_none("softmax --variant none", "[softmax] no variant 'none', there are wide, short");
     expect_none("relu --variant none", "[relu] no variant 'none', there is only one");
     expect_none("softmax --dtype i32", "[softmax] no kernels for i32, there are f32 f16 bf16 f64");

@@ -1,0 +1,178 @@
+// im2col: the pixels under each tap become the rows of a matrix, by which filters are multiplied.
+#include "kernels/convolution/conv2d.h"
+#include "kernels/convolution/padded_map.h"
+
+namespace halyard {
+namespace {
+
+const Tunable tile_v{"tile_v"}, outs{"outs"};  // vectors of pixels, and channels, of a tile
+
+// conv2d with stride 2 and small maps: filters as they are stored by a matrix that has a row for
+// each tap and the output's pixels as one row. A row of pixels is written in whole vectors; the
+// next row overwrites their excess. The times beside oneDNN's: docs/kernel_measurements.md,
+// "im2col".
+class Im2col : public ConvolutionVariant<Conv2d> {
+public:
+    using ConvolutionVariant::ConvolutionVariant;
+    void algorithm(const Build &) override {
+        map = PaddedMap("map", op.in_x, {size(d.w), pad_left}, {size(d.h), pad_top});
+        const Expr ow = size(d.ow);
+        r = RDom(0, size(d.v), 0, size(d.u), 0, size(d.c));
+        pixel = RDom(0, (ow + short_row - 1) / short_row * short_row, 0, size(d.oh));
+        patches(k, x, y, c, n) = 0_r;
+        patches(pixel.x + pixel.y * ow, x, y, c, n) = map(pixel.x * 2 + x, pixel.y * 2 + y, c, n);
+        sum(k, c, n) += op.weight(r.x, r.y, r.z, c) * patches(k, r.x, r.y, r.z, n);
+        flat(k, c, n) = sum(k, c, n);
+        op.out_y(x, y, c, n) = op.epilogue(flat(x + y * ow, c, n));
+    }
+    void schedule(const Cpu &cpu) override {
+        op.from_zero();
+        Func o = store();
+        const int across = cpu.lanes * cpu.pick(tile_v, {2});
+        const int channels = cpu.pick(outs, {cpu.has_avx512() ? 12 : 4});
+        Var co, ci, lo, li, xo, xi;
+        Var px = var(0), py = var(1), pc = var(2), pn = var(3);
+        o.split(pc, co, ci, channels, Tail::ShiftInwards)
+            .split(px, xo, xi, cpu.lanes, Tail::GuardWithIf)
+            .reorder(xi, xo, py, ci, co, pn)
+            .vectorize(xi);
+        // overlapping blocks of channels, as in pointwise.cpp
+        if (!cpu.target.has_feature(Halide::Target::TSAN)) o.parallel(co);
+        o.parallel(pn);
+        patches.compute_root().vectorize(k, cpu.lanes, Tail::RoundUp).parallel(c).parallel(n);
+        // The vectors of a row don't overlap.
+        patches.update()
+            .allow_race_conditions()
+            .reorder(pixel.x, pixel.y, x, y, c, n)
+            .parallel(c)
+            .parallel(n);
+        patches.update().vectorize(RVar(pixel.x), short_row);
+        map.compute_at(patches, c, cpu.lanes);
+        flat.compute_at(o, co)
+            .bound_extent(c, channels)
+            .split(k, lo, li, across, Tail::RoundUp)
+            .reorder(li, c, lo)
+            .vectorize(li, cpu.lanes)
+            .unroll(li)
+            .unroll(c);
+        sum.compute_at(flat, lo)
+            .bound_extent(k, across)
+            .bound_extent(c, channels)
+            .vectorize(k, cpu.lanes)
+            .unroll(k)
+            .unroll(c);
+        sum.update().reorder(k, c, r.x, r.y, r.z).vectorize(k, cpu.lanes).unroll(k).unroll(c);
+        sum.update().specialize(size(d.v) == 1 && size(d.u) == 1);
+    }
+    using Implementation::schedule;
+
+private:
+    static constexpr int short_row = 8;
+    Func patches{"patches"}, flat{"flat"}, sum{"sum"};
+    PaddedMap map;
+    Var k{"k"};
+    RDom r, pixel;
+};
+
+// conv2d_dweight with square filters of `side`: a product of the matrices dy[o, pixels] and
+// patches[pixels, taps]. A row of the result is a filter as it is stored: c by u by v is one
+// dimension, l, which is vectorised. docs/kernel_measurements.md, "Gradients of filters".
+class Im2colDweight : public ConvolutionVariant<Conv2dDweight> {
+public:
+    Im2colDweight(Conv2dDweight &op, int side) : ConvolutionVariant(op), side_(side) {}
+    void algorithm(const Build &) override {
+        padded = op.zero_outside(op.in_x, size(d.w), size(d.h), size(d.c));
+        const int taps = side_ * side_;
+        const Expr tap = l % taps;
+        patches(l, x, y, n) = padded(op.at_x(x, tap % side_), op.at_y(y, tap / side_), l / taps, n);
+        r = RDom(0, size(d.ow), 0, size(d.oh));
+        images = RDom(0, size(d.n));
+        terms(l, c, n) += patches(l, r.x, r.y, n) * op.dy(r.x, r.y, clamp(c, 0, size(d.o) - 1), n);
+        part(l, c) += terms(l, c, images);
+        op.dweight(x, y, c, n) = part((c * side_ + y) * side_ + x, n);
+    }
+    void schedule(const Cpu &cpu) override {
+        op.from_zero();
+        const int v = cpu.lanes;
+        const int taps = side_ * side_;
+        const int tile = v * (taps > 1 ? 3 : 2);
+        const int across = taps > 1 ? taps * v : tile;
+        const int channels = cpu.pick(outs, {cpu.has_avx512() ? 8 : 4});
+        Func o = store();
+        Var row, block, ki, no, ni, lo, li;
+        for (int dim = 0; dim < 2; dim++) {
+            o.output_buffer().dim(dim).set_extent(side_);
+            o.bound(var(dim), 0, side_);
+        }
+        o.output_buffer().dim(1).set_stride(side_);
+        o.output_buffer().dim(2).set_stride(taps);
+        o.fuse(var(0), var(1), row)
+            .fuse(row, var(2), row)
+            .split(row, block, ki, across, Tail::GuardWithIf)
+            .split(var(3), no, ni, channels, Tail::GuardWithIf);
+        o.reorder(ki, ni, no, block).vectorize(ki, v).parallel(block);
+        padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+        o.specialize(o.output_buffer().dim(2).extent() % v == 0 &&
+                     o.output_buffer().dim(3).extent() % channels == 0)
+            .unroll(ki)
+            .unroll(ni);
+        patches.compute_at(o, block)
+            .bound_extent(l, across)
+            .split(l, lo, li, v)
+            .reorder(li, x, y, n, lo)
+            .vectorize(li);
+        part.compute_at(o, no)
+            .bound_extent(l, across)
+            .bound_extent(c, channels)
+            .vectorize(l, v)
+            .unroll(l)
+            .unroll(c);
+        part.update()
+            .split(l, lo, li, tile)
+            .reorder(li, c, lo, images)
+            .vectorize(li, v)
+            .unroll(li)
+            .unroll(c);
+        terms.compute_at(part, lo)
+            .bound_extent(l, tile)
+            .bound_extent(c, channels)
+            .vectorize(l, v)
+            .unroll(l)
+            .unroll(c);
+        terms.update().reorder(l, c, r.x, r.y).vectorize(l, v).unroll(l).unroll(c);
+    }
+    using Implementation::schedule;
+
+private:
+    const int side_;
+    Func padded, patches{"patches"}, terms{"terms"}, part{"part"};
+    Var l{"l"};
+    RDom r, images;
+};
+
+}  // namespace
+
+Variant im2col(Conv2d &op) {
+    const ConvolutionDims &d = op.d;
+    return variant_of<Im2col>(op, "im2col",
+                              d.group == 1 && d.stride_h == 2 && d.stride_w == 2 && d.dil_h == 1 &&
+                                  d.dil_w == 1 && d.o >= outs && d.ow >= 5 &&
+                                  d.oh * d.ow >= 2 * lanes && d.c >= 32 &&
+                                  (d.u * d.v == 1 || d.oh * d.ow <= 100) && d.oh * d.ow <= 8192);
+}
+
+Variant im2col(Conv2dDweight &op, int side) {
+    const ConvolutionDims &d = op.d;
+    const DimExpr fits = d.group == 1 && d.u == side && d.v == side && d.c >= lanes && d.o >= 32;
+    if (side == 1) {
+        return variant_of<Im2colDweight>(op, "im2col_1x1", fits && op.stride(op.weight, 2) == 1,
+                                         side);
+    }
+    return variant_of<Im2colDweight>(op, "im2col_3x3",
+                                     fits && d.n * d.oh * d.ow <= 16 * d.o &&
+                                         op.stride(op.weight, 1) == side &&
+                                         op.stride(op.weight, 2) == side * side,
+                                     side);
+}
+
+}  // namespace halyard
