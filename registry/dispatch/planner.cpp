@@ -444,10 +444,12 @@ private:
         for (int d = int(copy.order.size()); d < copy.shape.rank(); d++)
             copy.order.push_back(d);
         if (!expanded || r_.form == Form::reduction) return copy;
-        // The leading dimensions in the kernel's order are the group's; for an elementwise op they
-        // are all dimensions.
-        const Shape &whole = r_.form == Form::elementwise ? c_.output_shapes[0] : group_;
-        const int own = r_.form == Form::elementwise ? 0 : int(sig_.inputs[k].extents.size());
+        // The leading dimensions in the kernel's order are the group's, if the input has it. For an
+        // elementwise op they are all dimensions.
+        const bool elementwise = r_.form == Form::elementwise;
+        const bool grouped = !sig_.inputs[k].group.empty();
+        const Shape whole = elementwise ? c_.output_shapes[0] : grouped ? group_ : Shape{};
+        const int own = elementwise ? 0 : int(sig_.inputs[k].extents.size());
         const int missing = whole.rank() + own - copy.shape.rank();
         std::vector<int> order;
         Shape shape;

@@ -229,6 +229,30 @@ TEST(Plan, HandsKernelsTheStridesTheyAreBuiltFor) {
     }
 }
 
+// An input without the group has only dimensions of its own, also where its broadcast view has to
+// be copied because no kernel takes a stride of 0.
+TEST(Plan, CopiesOfInputsWithoutTheGroupKeepTheirRank) {
+    OpFile file;
+    file.name = "test_ungrouped";
+    OpRecord record;
+    record.name = "test_ungrouped";
+    record.signature = "dy[..n] w[c] -> dx[..n,c]";
+    record.dtypes = {"f32"};
+    file.ops.push_back(record);
+    file.kernels.push_back({"test_ungrouped", "cpu", "f32", "", Isa::baseline, 4, {}, nullptr});
+    Registry registry;
+    registry.add({&file});
+    const Tensor dy = Tensor::ones({2, 3, 4});
+    // w is a broadcast view: five elements with a stride of 0.
+    const OperandMeta metas[] = {meta_of(dy), {DType::f32, Shape{5}, Shape{0}}};
+    const RegisteredOp &op = registry.at("test_ungrouped");
+    const Plan plan = make_plan(op, metas, Attrs(op.record));
+    ASSERT_EQ(plan.outputs.size(), 1u);
+    EXPECT_EQ(plan.outputs[0].shape, (Shape{2, 3, 4, 5}));
+    EXPECT_EQ(plan.inputs[1].rank, 1);
+    EXPECT_EQ(plan.inputs[1].dims[0].stride, 1);
+}
+
 // A seed only becomes an argument of the kernel.
 TEST(Plan, CallsThatDifferInArgumentsShareOne) {
     const RegisteredOp &dropout = library().at("dropout_kernel"),
