@@ -129,7 +129,7 @@ private:
 namespace {
 
 // Fixes the minimum of every dimension to 0, which dispatch guarantees
-// (registry/dispatch/plan.cpp). Kernels take a sixth less time to compile without the sums of
+// (registry/dispatch/planner.cpp). Kernels take a sixth less time to compile without the sums of
 // unknown minima.
 void begin_at_zero(OutputImageParam m, int dimensions) {
     for (int d = 0; d < dimensions; d++)

@@ -4,6 +4,7 @@
 
 #include "nn/sizes.h"
 #include "primitives/composites/concat.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/formula.h"
@@ -25,7 +26,7 @@ LogSigmoid::LogSigmoid() : Activation(F::logsigmoid) {}
 Softsign::Softsign() : Activation(F::softsign) {}
 Softplus::Softplus() : Activation(F::softplus) {}
 FastGelu::FastGelu() : Activation(F::fast_gelu) {}
-Tanhshrink::Tanhshrink() : Activation([](const Tensor &x) { return F::sub(x, F::tanh(x)); }) {}
+Tanhshrink::Tanhshrink() : Activation([](const Tensor &x) { return x - F::tanh(x); }) {}
 GELU::GELU(bool approximate) : Activation(approximate ? F::gelu_tanh : F::gelu) {}
 ELU::ELU(double alpha) : Activation([alpha](const Tensor &x) { return F::elu(x, alpha); }) {}
 CELU::CELU(double alpha) : Activation([alpha](const Tensor &x) { return F::celu(x, alpha); }) {}
@@ -45,12 +46,12 @@ Softmax::Softmax(int64_t axis)
 LogSoftmax::LogSoftmax(int64_t axis)
     : Activation([axis](const Tensor &x) { return F::log_softmax(x, axis); }) {}
 Softmin::Softmin(int64_t axis)
-    : Activation([axis](const Tensor &x) { return F::softmax(F::neg(x), axis); }) {}
+    : Activation([axis](const Tensor &x) { return F::softmax(-x, axis); }) {}
 Softmax2d::Softmax2d() : Activation([](const Tensor &x) { return F::softmax(x, 1); }) {}
 GLU::GLU(int64_t axis)
     : Activation([axis](const Tensor &x) {
           const std::vector<Tensor> halves = F::split(x, int(axis), 2);
-          return F::mul(halves[0], F::sigmoid(halves[1]));
+          return halves[0] * F::sigmoid(halves[1]);
       }) {}
 
 PReLU::PReLU(int64_t channel, const Initializer &init) {

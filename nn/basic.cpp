@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/dropout.h"
@@ -55,7 +56,7 @@ template<int N> Tensor ChannelDropout<N>::construct(const Tensor &x) const {
     Shape channels{x.size(0), x.size(1)};
     for (int d = 0; d < N; d++)
         channels.push_back(1);
-    return F::mul(x, F::dropout(Tensor::ones(channels, x.dtype()), p_)[0]);
+    return x * F::dropout(Tensor::ones(channels, x.dtype()), p_)[0];
 }
 
 template class ChannelDropout<1>;

@@ -1,6 +1,7 @@
 #include "nn/loss.h"
 
 #include "primitives/composites/places.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cross_entropy.h"
 #include "primitives/ops/losses.h"
@@ -25,7 +26,7 @@ LossBase::LossBase(const std::string &reduction) : reduction_(reduction) {
 
 Tensor LossBase::get_loss(const Tensor &x, const Argument &weights) const {
     const bool one = !weights.tensor.defined() && weights.number == 1;
-    return reduced(one ? x : F::mul(x, weights), reduction_);
+    return reduced(one ? x : x * weights, reduction_);
 }
 
 Loss::Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f)

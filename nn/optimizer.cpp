@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 
@@ -53,7 +54,7 @@ Tensor centralized(const Tensor &g) {
     Ints axes;
     for (int a = 1; a < g.rank(); a++)
         axes.push_back(a);
-    return F::sub(g, F::reduce_mean(g, axes, true));
+    return g - F::reduce_mean(g, axes, true);
 }
 
 }  // namespace
@@ -90,8 +91,8 @@ Params::Params(std::vector<ParamGroup> groups) : grouped_(true) {
 }
 
 Tensor Update::gradient() const {
-    const Tensor raw = scale == 1 ? g : F::mul(g, scale);
-    return weight_decay == 0 ? raw : F::add(raw, F::mul(p, weight_decay));
+    const Tensor raw = scale == 1 ? g : g * scale;
+    return weight_decay == 0 ? raw : raw + p * weight_decay;
 }
 
 ParameterTuple Optimizer::Rule::clone(const ParameterTuple &params, const std::string &prefix,
@@ -189,7 +190,7 @@ bool Optimizer::accumulate(const std::vector<Tensor> &gradients) const {
     const State &s = *state_;
     const int64_t before = count_of(s.counter);
     for (size_t i = 0; i < gradients.size(); i++)
-        s.sums[i].set_data(before ? F::add(s.sums[i].data(), gradients[i]) : gradients[i]);
+        s.sums[i].set_data(before ? s.sums[i].data() + gradients[i] : gradients[i]);
     s.counter.set_data(Tensor::from({int32_t((before + 1) % s.calls)}));
     return before + 1 == s.calls;
 }

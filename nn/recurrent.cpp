@@ -4,6 +4,7 @@
 
 #include "nn/sizes.h"
 #include "primitives/composites/concat.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
 #include "primitives/ops/composites.h"
@@ -53,7 +54,7 @@ struct Recurrent::Run {
                              const std::vector<Tensor> &state) const {
         static const Primitive lstm_gates("lstm_gates"), gru_gates("gru_gates");
         if (kind == Kind::gru) return gru_gates.run({by_gates(of_x), by_gates(of_h), state[0]});
-        const Tensor sum = F::add(of_x, of_h);
+        const Tensor sum = of_x + of_h;
         if (kind != Kind::lstm) return {kind == Kind::relu ? F::relu(sum) : F::tanh(sum)};
         std::vector<Tensor> next = lstm_gates.run({by_gates(sum), state[1]});
         std::swap(next[0], next[1]);
@@ -72,13 +73,13 @@ struct Recurrent::Run {
         const Tensor w_hh = F::contiguous(F::transpose(w.w_hh, {1, 0}));
         const Tensor bias = !w.b_ih.defined() ? none
                             : separate_biases ? w.b_ih.data()
-                                              : F::add(w.b_ih.data(), w.b_hh.data());
+                                              : w.b_ih.data() + w.b_hh.data();
         const std::vector<Tensor> of_x = F::unstack(F::dense(x, w.w_ih, bias), 0);
         std::vector<Tensor> outputs(static_cast<size_t>(steps));
         for (int64_t k = 0; k < steps; k++) {
             const int64_t t = reverse ? steps - 1 - k : k;
             Tensor of_h = F::matmul(state[0], w_hh);
-            if (separate_biases && w.b_hh.defined()) of_h = F::add(of_h, w.b_hh.data());
+            if (separate_biases && w.b_hh.defined()) of_h = of_h + w.b_hh.data();
             std::vector<Tensor> next = step(of_x[size_t(t)], of_h, state);
             Tensor output = next[0];
             if (seq_length.defined()) {

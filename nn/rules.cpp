@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/optimizer.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/formula.h"
 #include "primitives/ops/optimizer.h"
@@ -94,7 +95,7 @@ struct AdamRule : Moments {
             most[u.index].data().assign(F::maximum(most[u.index].data(), m2));
             size = most[u.index];
         }
-        u.p.assign(F::addcdiv(u.p, ahead, F::add(F::sqrt(size), eps), -lr));
+        u.p.assign(F::addcdiv(u.p, ahead, F::sqrt(size) + eps, -lr));
     }
     bool nesterov, amsgrad;
     ParameterTuple most;
@@ -127,16 +128,16 @@ struct AdamWRule : Moments {
         const auto t = double(u.step);
         const double root = std::sqrt(1 - std::pow(beta2, t));
         const double lr = u.lr * root / (1 - std::pow(beta1, t));
-        if (u.weight_decay != 0) u.p.assign(F::mul(u.p, 1 - u.lr * u.weight_decay));
+        if (u.weight_decay != 0) u.p.assign(u.p * (1 - u.lr * u.weight_decay));
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
         if (!amsgrad) return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps * root, 0.0, u.scale);
-        const Tensor g = u.scale == 1 ? u.g : F::mul(u.g, u.scale);
+        const Tensor g = u.scale == 1 ? u.g : u.g * u.scale;
         update_moving_mean(m1, beta1, g);
         update_moving_mean(m2, beta2, F::square(g));
         const Tensor &largest = most[u.index];
         largest.assign(F::maximum(largest, m2));
-        u.p.assign(F::addcdiv(u.p, m1, F::add(F::sqrt(largest), eps * root), -lr));
+        u.p.assign(F::addcdiv(u.p, m1, F::sqrt(largest) + eps * root, -lr));
     }
     bool amsgrad;
     ParameterTuple most;
@@ -165,10 +166,10 @@ struct NAdamRule : Moments {
         const Tensor &m2 = v[u.index];
         update_moving_mean(m1, beta1, g);
         update_moving_mean(m2, beta2, F::square(g));
-        const Tensor along_mean = F::mul(m1, mu_next / (1 - so_far * mu_next));
-        const Tensor along_gradient = F::mul(g, (1 - mu) / (1 - so_far));
-        const Tensor size = F::add(F::mul(F::sqrt(m2), 1 / std::sqrt(1 - std::pow(beta2, t))), eps);
-        u.p.assign(F::addcdiv(u.p, F::add(along_mean, along_gradient), size, -u.lr));
+        const Tensor along_mean = m1 * (mu_next / (1 - so_far * mu_next));
+        const Tensor along_gradient = g * ((1 - mu) / (1 - so_far));
+        const Tensor size = F::sqrt(m2) * (1 / std::sqrt(1 - std::pow(beta2, t))) + eps;
+        u.p.assign(F::addcdiv(u.p, along_mean + along_gradient, size, -u.lr));
     }
     double momentum_at(double t) const {
         return beta1 * (1 - 0.5 * std::pow(0.96, t * momentum_decay));
@@ -198,7 +199,7 @@ struct RAdamRule : Moments {
         const Tensor g = u.gradient();
         update_moving_mean(m1, beta1, g);
         update_moving_mean(m2, beta2, F::square(g));
-        u.p.assign(F::sub(u.p, F::mul(m1, lr)));
+        u.p.assign(u.p - m1 * lr);
     }
 };
 
@@ -256,7 +257,7 @@ struct LarsRule : Optimizer::Rule {
     }
     bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
-        Tensor g = u.scale == 1 ? u.g : F::mul(u.g, u.scale);
+        Tensor g = u.scale == 1 ? u.g : u.g * u.scale;
         if (scaled[u.index])
             g = F::lars_update(u.p, g, o.coefficient, u.weight_decay, o.epsilon, u.lr, o.use_clip);
         inner->update({u.index, u.p, g, u.lr, 0, 1, u.step});

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "registry/base/error.h"
 
@@ -31,7 +32,7 @@ inline void check_positive(const char *optimizer, const char *name, double v) {
 
 // Sets x to weight * x + (1 - weight) * y.
 inline void update_moving_mean(const Tensor &x, double weight, const Tensor &y) {
-    x.assign(F::add(F::mul(x, weight), F::mul(y, 1 - weight)));
+    x.assign(x * weight + y * (1 - weight));
 }
 
 }  // namespace halyard::nn

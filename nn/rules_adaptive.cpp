@@ -5,6 +5,7 @@
 
 #include "nn/optimizer_adaptive.h"
 #include "nn/rules.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/formula.h"
@@ -39,10 +40,10 @@ struct ProximalAdagradRule : Optimizer::Rule {
         const Tensor g = u.gradient();
         const Tensor &sum = s[u.index];
         sum.assign(F::addcmul(sum, g, g));
-        const Tensor rate = F::div(u.lr, F::sqrt(sum));
-        const Tensor moved = F::sub(u.p, F::mul(rate, g));
-        const Tensor size = F::relu(F::sub(F::abs(moved), F::mul(rate, o.l1)));
-        u.p.assign(F::div(F::mul(F::sign(moved), size), F::add(F::mul(rate, o.l2), 1)));
+        const Tensor rate = u.lr / F::sqrt(sum);
+        const Tensor moved = u.p - rate * g;
+        const Tensor size = F::relu(F::abs(moved) - rate * o.l1);
+        u.p.assign(F::sign(moved) * size / (rate * o.l2 + 1));
     }
     ProximalAdagradOptions o;
     ParameterTuple s;
@@ -60,11 +61,10 @@ struct AdadeltaRule : Optimizer::Rule {
     void update(const Update &u) override {
         const Tensor g = u.gradient();
         update_moving_mean(s[u.index], rho, F::square(g));
-        const Tensor ratio = F::div(F::add(steps[u.index].data(), eps),
-                                    F::add(s[u.index].data(), eps));
-        const Tensor d = F::mul(F::sqrt(ratio), g);
+        const Tensor ratio = (steps[u.index].data() + eps) / (s[u.index].data() + eps);
+        const Tensor d = F::sqrt(ratio) * g;
         update_moving_mean(steps[u.index], rho, F::square(d));
-        u.p.assign(F::sub(u.p, F::mul(d, u.lr)));
+        u.p.assign(u.p - d * u.lr);
     }
     double rho, eps;
     ParameterTuple s, steps;
@@ -117,9 +117,8 @@ struct FtrlRule : Optimizer::Rule {
         const Tensor before = power(sum);
         sum.assign(F::addcmul(sum, g, g));
         const Tensor now = power(sum);
-        l.assign(F::sub(F::add(l, g), F::mul(F::div(F::sub(now, before), u.lr), u.p)));
-        const Tensor step = F::div(F::sub(F::mul(F::sign(l), o.l1), l),
-                                   F::add(F::div(now, u.lr), 2 * o.l2));
+        l.assign(l + g - (now - before) / u.lr * u.p);
+        const Tensor step = (F::sign(l) * o.l1 - l) / (now / u.lr + 2 * o.l2);
         u.p.assign(F::select(F::greater(F::abs(l), o.l1), step, 0));
     }
     Tensor power(const Tensor &x) const {
@@ -141,9 +140,9 @@ struct AsgdRule : Optimizer::Rule {
         const auto t = double(u.step);
         const double rate = u.step == 1 ? u.lr : eta[u.index].data().item();
         const double mu = 1 / std::max(1.0, t - 1 - o.t0);
-        u.p.assign(F::sub(F::mul(u.p, 1 - o.lambd * rate), F::mul(u.gradient(), rate)));
+        u.p.assign(u.p * (1 - o.lambd * rate) - u.gradient() * rate);
         const Tensor &mean = average[u.index];
-        mean.assign(mu == 1 ? u.p : F::add(mean, F::mul(F::sub(u.p, mean), mu)));
+        mean.assign(mu == 1 ? u.p : mean + (u.p - mean) * mu);
         eta[u.index].set_data(
             Tensor::scalar(u.lr / std::pow(1 + o.lambd * u.lr * t, o.alpha), DType::f64));
     }
@@ -174,15 +173,14 @@ struct RpropRule : Optimizer::Rule {
         const Tensor &last = before[u.index];
         const Tensor &size = steps[u.index];
         if (u.step == 1) size.assign(Tensor::full(size.shape(), u.lr, size.dtype()));
-        const Tensor same = F::mul(g, last);
+        const Tensor same = g * last;
         const Tensor turned = F::less(same, 0);
         const Tensor factor = F::select(
             turned, o.etas.first,
             F::select(F::greater(same, 0), o.etas.second, F::ones_like(same)));
-        size.assign(
-            F::clip_by_value(F::mul(size, factor), o.step_sizes.first, o.step_sizes.second));
+        size.assign(F::clip_by_value(size * factor, o.step_sizes.first, o.step_sizes.second));
         last.assign(F::select(turned, 0, g));
-        u.p.assign(F::sub(u.p, F::mul(F::sign(last), size)));
+        u.p.assign(u.p - F::sign(last) * size);
     }
     RpropOptions o;
     ParameterTuple before, steps;

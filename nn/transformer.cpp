@@ -5,6 +5,7 @@
 
 #include "nn/sizes.h"
 #include "primitives/composites/concat.h"
+#include "primitives/operators.h"
 #include "primitives/ops/attention.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
@@ -128,7 +129,7 @@ Tensor MultiheadAttention::combined_mask(Tensors in, int64_t n, int64_t t, int64
     const Tensor padding = unbatched ? F::reshape(in[3], {1, s}) : in[3];
     expect_shape("key_padding_mask", padding, {n, s});
     const Tensor hidden = F::reshape(additive(padding, dtype), {n, 1, 1, s});
-    return mask.defined() ? F::add(mask, hidden) : hidden;
+    return mask.defined() ? mask + hidden : hidden;
 }
 
 void MultiheadAttention::check_inputs(Tensors in) const {
@@ -161,8 +162,8 @@ std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
     Tensor y, weights;
     const bool drops = options_.dropout > 0 && training();
     if (options_.need_weights || drops) {
-        Tensor scores = F::matmul(F::mul(q, 1 / std::sqrt(double(q.size(3)))), k, false, true);
-        if (mask.defined()) scores = F::add(scores, mask);
+        Tensor scores = F::matmul(q * (1 / std::sqrt(double(q.size(3)))), k, false, true);
+        if (mask.defined()) scores = scores + mask;
         weights = F::softmax(scores, -1);
         y = F::matmul(drops ? F::dropout(weights, options_.dropout)[0] : weights, v);
     } else {
@@ -220,11 +221,11 @@ std::vector<Tensor> TransformerEncoderLayer::construct(Tensors in) const {
     }
     Tensor x = in[0];
     if (options_.norm_first) {
-        x = F::add(x, attention(norm1(x), in.subspan(1)));
-        return {F::add(x, feedforward(norm2(x)))};
+        x = x + attention(norm1(x), in.subspan(1));
+        return {x + feedforward(norm2(x))};
     }
-    x = norm1(F::add(x, attention(x, in.subspan(1))));
-    return {norm2(F::add(x, feedforward(x)))};
+    x = norm1(x + attention(x, in.subspan(1)));
+    return {norm2(x + feedforward(x))};
 }
 
 TransformerEncoderLayer TransformerEncoderLayer::like() const {

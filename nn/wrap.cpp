@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
@@ -59,7 +60,7 @@ std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     *overflow_ = !std::all_of(gradients.begin(), gradients.end(), finite);
     if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {
         for (Tensor &g : gradients)
-            g = F::mul(g, 1 / scale);
+            g = g * (1 / scale);
         optimizer_(gradients);
     }
     scale_sense_.update_loss_scale(*overflow_);

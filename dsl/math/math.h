@@ -22,7 +22,7 @@ namespace halyard::math {
 // (`exp_f32`,
 // ...), or composed of these (dsl/ascend/math.h). Float(64) functions call libm, so they exist on
 // the CPU only. Functions with a limit at an infinity return it: gelu(-inf), silu(-inf) and
-// mish(-inf) are 0. tests/dsl/math_test.cpp lists and checks the error bounds.
+// mish(-inf) are 0. tests/dsl/math/math_test.cpp lists and checks the error bounds.
 Halide::Expr expand(const std::string &name, const std::vector<Halide::Expr> &args,
                     bool own_math = true);
 

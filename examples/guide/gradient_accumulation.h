@@ -5,6 +5,7 @@
 #include "nn/cell.h"
 #include "nn/optimizer.h"
 #include "primitives/autograd/tape.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 
 namespace halyard::examples {
@@ -26,7 +27,7 @@ public:
         };
         const Gradients grads = grad(forward, weights)({data, label});
         for (size_t i = 0; i < grad_sum.size(); i++)
-            grad_sum[i].set_data(F::add(grad_sum[i].data(), grads.parameters[i]));
+            grad_sum[i].set_data(grad_sum[i].data() + grads.parameters[i]);
         return grads.value;
     }
 };
@@ -45,7 +46,7 @@ inline ParameterTuple zeros_like(const ParameterTuple &weights) {
 inline void optimize(const nn::Optimizer &optimizer, const ParameterTuple &grad_sum, int count) {
     std::vector<Tensor> mean;
     for (const Parameter &sum : grad_sum)
-        mean.push_back(F::div(sum.data(), double(count)));
+        mean.push_back(sum.data() / double(count));
     optimizer(mean);
     for (const Parameter &sum : grad_sum)
         sum.set_data(Tensor::zeros(sum.shape()));

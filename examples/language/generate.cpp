@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/operators.h"
 #include "primitives/ops/argmax.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/random_order.h"
@@ -22,9 +23,8 @@ std::string continued(const nn::Cell &network, std::string text, int64_t count, 
         for (int64_t k = 0; k < seen; k++)
             x.data<int32_t>()[k] = (unsigned char)text[text.size() - size_t(seen - k)];
         const Tensor logits = network(x).slice(1, seen - 1, seen).reshape({-1});
-        const Tensor next = temperature > 0
-                                ? F::multinomial(F::softmax(F::div(logits, temperature)), 1)
-                                : F::argmax(logits);
+        const Tensor next = temperature > 0 ? F::multinomial(F::softmax(logits / temperature), 1)
+                                            : F::argmax(logits);
         text += char(next.reshape({}).item<int>());
     }
     return text;

@@ -1,5 +1,6 @@
 #include "examples/language/transformer.h"
 
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/creation.h"
 #include "primitives/ops/triangle.h"
@@ -35,7 +36,7 @@ Tensor TransformerModel::construct(const Tensor &x) const {
                                                  ", expected at most length " +
                                                  std::to_string(length));
     }
-    const Tensor y = F::add(embedding_(x), position_(places_.slice(0, 0, t)));
+    const Tensor y = embedding_(x) + position_(places_.slice(0, 0, t));
     return head_(encoder_(y, hidden_.slice(0, 0, t).slice(1, 0, t)));
 }
 

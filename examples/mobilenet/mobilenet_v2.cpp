@@ -8,6 +8,7 @@
 #include "nn/conv.h"
 #include "nn/dense.h"
 #include "nn/norm.h"
+#include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 
@@ -52,7 +53,7 @@ InvertedResidual::InvertedResidual(int64_t in_channel, int64_t out_channel, int6
 }
 
 Tensor InvertedResidual::construct(const Tensor &x) const {
-    return use_res_connect_ ? F::add(conv_(x), x) : conv_(x);
+    return use_res_connect_ ? conv_(x) + x : conv_(x);
 }
 
 MobileNetV2::MobileNetV2(int64_t num_classes, double width_mult) {

@@ -1,6 +1,6 @@
 // matmul: c = a b, batched; either operand may be transposed.
 //
-// Transposition, batches and broadcasting reach the kernel as strides (registry/dispatch/plan.cpp),
+// Transposition, batches and broadcasting reach the kernel as strides (registry/dispatch/planner.cpp),
 // so no operand is copied before the kernel runs. The elements of a are broadcast to vectors one by
 // one, so its strides don't matter. The layout of b decides between the variants: `b_s0` is its
 // stride along n, `b_s1` its stride along k.

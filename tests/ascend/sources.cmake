@@ -1,11 +1,12 @@
 set(HALYARD_ASCEND_TESTS
-  ascend/ascendc_test.cpp
-  ascend/calibration_test.cpp
-  ascend/hazards_test.cpp
-  ascend/metrics_test.cpp
-  ascend/move_test.cpp
-  ascend/simulator_test.cpp
-  ascend/sync_test.cpp
-  ascend/text_test.cpp
-  ascend/tik_test.cpp
-  ascend/vector_test.cpp)
+  ascend/emit/emit_ascendc_test.cpp
+  ascend/scenarios/calibration_test.cpp
+  ascend/scenarios/hazards_test.cpp
+  ascend/simulator/metrics_test.cpp
+  ascend/simulator/execute_cube_test.cpp
+  ascend/simulator/execute_move_test.cpp
+  ascend/simulator/simulate_test.cpp
+  ascend/passes/sync_test.cpp
+  ascend/program/text_test.cpp
+  ascend/emit/emit_tik_test.cpp
+  ascend/simulator/execute_vector_test.cpp)

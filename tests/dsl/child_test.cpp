@@ -1,4 +1,4 @@
-// Child processes: what they return, what they throw, and how they die.
+// Tests child processes: their results, their errors, and how they die.
 #include "dsl/child.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string error_of(const std::function<std::string()> &work, unsigned seconds 
 
 TEST(Child, ReturnsText) {
     EXPECT_EQ(run_in_child("op", [] { return std::string(); }), "");
-    const std::string large(3 << 20, 'x');  // more than a pipe holds
+    const std::string large(3 << 20, 'x');  // larger than a pipe's buffer
     EXPECT_EQ(run_in_child("op", [&] { return large; }), large);
 }
 

@@ -1,4 +1,4 @@
-// The kernel cache: what lies there is run, so it is one's own, and whole.
+// Tests the kernel cache: its files are executed, so they must be the user's own and undamaged.
 #include "dsl/kernel_cache.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ protected:
         else
             setenv("XDG_CACHE_HOME", kept.c_str(), 1);
     }
-    // An entry that counts how often it is made.
+    // Returns an entry and counts how often it is made.
     std::string entry(const std::string &text) {
         return cached_bytes("entry", [&](const std::string &path) {
             made++;
@@ -119,7 +119,7 @@ TEST_F(KernelCache, IsTheCallersOwn) {
     umask(mask);
     EXPECT_EQ(mode_of(folder), 0700u);
     EXPECT_EQ(mode_of(home.path / "halyard") & 022u, 0u);
-    chmod(folder.c_str(), 0755);  // as older versions left it
+    chmod(folder.c_str(), 0755);  // Older versions left it so.
     kernel_cache();
     EXPECT_EQ(mode_of(folder), 0700u);
 
@@ -231,7 +231,7 @@ TEST_F(KernelCache, WithoutAHomeItIsPrivateAndGoesWithTheProgram) {
         EXPECT_EQ(warnings(ended.text), 1u) << ended.text;
         EXPECT_TRUE(fs::is_empty(home.path)) << environment[1];
     }
-    // Also where workers do the compiling.
+    // The same holds if workers compile.
     const Ended checked = run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", files,
                                        HALYARD_COMMAND, "check", "relu", "--quick"},
                                       Keep::output_and_errors);

@@ -1,5 +1,5 @@
-// Bytes counted in lowered statements, against schedules whose traffic is plain and against what an
-// OpenCL simulator counts.
+// Compares the bytes counted in lowered statements with schedules of obvious traffic and with the
+// counts of an OpenCL simulator.
 #include "dsl/traffic.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Traffic, TailsCountAsTheyRun) {
     EXPECT_EQ(guarded.tensors.at("x").stored, 0);
 }
 
-// The scratch of one stage that another reads twice.
+// A stage whose scratch another stage reads twice.
 struct Staged : Op {
     Staged() : Op("staged", "x[n] -> y[n]") {}
     Func x = input("x");
@@ -73,7 +73,7 @@ TEST(Traffic, ScratchIsApart) {
     EXPECT_EQ(t.scratch.begin()->second.loaded, 800);
 }
 
-// All that an instruction histogram says of global memory.
+// Sums an instruction histogram's bytes of global memory.
 Traffic::Bytes global_bytes(const std::string &histogram) {
     Traffic::Bytes sum;
     const std::regex line("(load|store) global \\((\\d+) bytes\\)");
@@ -89,7 +89,7 @@ TEST(Traffic, SoftmaxOnAGpuMovesWhatASimulatorCounts) {
     const fs::path dir = fs::temp_directory_path() /
                          ("halyard_traffic_" + std::to_string(getpid()));
     fs::create_directories(dir);
-    // ragged blocks, whole ones
+    // Partial blocks, then full ones.
     for (auto [n, c] : {std::pair<int64_t, int64_t>{13, 100}, {8, 64}, {3, 65}}) {
         Instance i;
         i.backend = "opencl";

@@ -1,4 +1,4 @@
-// Every network that `halyard train` knows, trained for seconds on small data: its loss falls.
+// Trains every network of `halyard train` for seconds on small data: its loss falls.
 #include "examples/recipes.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ protected:
     }
     void TearDown() override { fs::remove_all(dir); }
 
-    // The mean loss of the first and of the last epoch.
+    // Returns the mean loss of the first and of the last epoch.
     std::pair<double, double> losses(const char *name, const examples::Settings &s) const {
         set_seed(1);
         const examples::Experiment e = examples::recipe(name).prepare(s);
@@ -69,8 +69,8 @@ TEST_F(Recipes, Classifiers) {
     }
 }
 
-// Six epochs on the licence, a text that stays as it is. A guess among all bytes costs ln 256
-// = 5.55.
+// Trains six epochs on the licence, a text that doesn't change. A guess among all bytes costs ln
+// 256 = 5.55.
 TEST_F(Recipes, LanguageModels) {
     std::ofstream(dir / "licence.txt") << std::ifstream(HALYARD_SOURCE_DIR "/LICENSE").rdbuf();
     for (const char *name : {"transformer", "lstm"}) {
@@ -81,9 +81,9 @@ TEST_F(Recipes, LanguageModels) {
     }
 }
 
-// A text that only repeats itself is soon learned, and continued.
+// A text that only repeats itself is learnt quickly, and continued.
 TEST_F(Recipes, ContinuesAText) {
-    // of seven letters, so that pieces of 16 begin with any of them
+    // With seven letters, pieces of 16 begin with any of them.
     std::ofstream page(dir / "page.md");
     for (int i = 0; i < 300; i++)
         page << "abcdefg";
@@ -101,7 +101,7 @@ TEST_F(Recipes, ContinuesAText) {
                             [] { (void)examples::continued(nn::AnyCell(), "", 1, 16); });
 }
 
-// A file that is no image is named, or left out.
+// A file that is no image is named in an error, or skipped.
 TEST_F(Recipes, DamagedImages) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
     const fs::path damaged = dir / "train" / "3" / "0001.png";

@@ -1,6 +1,6 @@
 set(HALYARD_EXAMPLES_TESTS
-  examples/data_test.cpp
-  examples/guide_test.cpp
-  examples/mobilenet_test.cpp
+  examples/scenarios/data_test.cpp
+  examples/scenarios/guide_test.cpp
+  examples/mobilenet/mobilenet_v2_test.cpp
   examples/recipes_test.cpp
-  examples/resnet_test.cpp)
+  examples/resnet/resnet_test.cpp)

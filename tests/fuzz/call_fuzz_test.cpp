@@ -1,13 +1,11 @@
-// Random calls of every op, in the form in which callers make them: attributes in and out of range,
-// all dtypes, tensors that are strided, broadcast, undefined or without elements, results in place,
-// gradients.
+// Calls every op at random, as callers do: attributes in and out of range, all dtypes, tensors that
+// are strided, broadcast, undefined or without elements, results in place, gradients.
 //
-//   HALYARD_FUZZ       how many calls on the CPU (5000; `make fuzz`: 400,000); a hundredth of them
-//   on
-//                      each device
-//   HALYARD_FUZZ_SEED  which calls: others for each seed
-//   HALYARD_FUZZ_OP    calls of this op only
-//   HALYARD_FUZZ_CALL  "cpu 1000000007": this one call alone, in this process, for a debugger
+//   HALYARD_FUZZ       number of calls on the CPU (5000; `make fuzz`: 400,000); devices get a
+// hundredth
+//   HALYARD_FUZZ_SEED  selects other calls
+//   HALYARD_FUZZ_OP    calls only this op
+//   HALYARD_FUZZ_CALL  "cpu 1000000007": makes this one call in this process, for a debugger
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -18,8 +16,8 @@
 
 #include "HalideRuntime.h"
 #include "primitives/library.h"
-#include "tests/fuzz/calls_in_children.h"
-#include "tests/fuzz/judge.h"
+#include "tests/fuzz/check_call.h"
+#include "tests/fuzz/run_calls.h"
 
 namespace halyard::fuzz {
 namespace {
@@ -35,7 +33,7 @@ uint64_t number_in(const char *variable, uint64_t otherwise) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// The ops of the library as it was before a test added its own.
+// Returns the ops of the library before a test added its own.
 const std::vector<const RegisteredOp *> &all_ops() {
     static const std::vector<const RegisteredOp *> ops = library().ops();
     return ops;
@@ -117,7 +115,7 @@ TEST(RandomCalls, AreTheSameOfTheSameNumber) {
     EXPECT_GT(different.size(), 900u);
 }
 
-// Kernels with a fault each, all of them of ops y = 2 x.
+// Kernels with one fault each, all of ops y = 2 x.
 struct Elements {
     explicit Elements(void *argument) : buffer(*static_cast<halide_buffer_t *>(argument)) {}
     int extent(int d) const { return d < buffer.dimensions ? buffer.dim[d].extent : 1; }

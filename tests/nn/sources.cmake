@@ -2,10 +2,10 @@ set(HALYARD_NN_TESTS
   nn/amp_test.cpp
   nn/call_test.cpp
   nn/cell_test.cpp
-  nn/golden_test.cpp
+  nn/scenarios/mindspore_golden_test.cpp
   nn/initializer_test.cpp
-  nn/layers_test.cpp
+  nn/scenarios/layers_test.cpp
   nn/learning_rate_test.cpp
   nn/loss_scale_test.cpp
   nn/optimizer_test.cpp
-  nn/pytorch_test.cpp)
+  nn/scenarios/pytorch_golden_test.cpp)

@@ -1,10 +1,9 @@
-// onnx_test DIR [-v] [CASE...]: the node tests of PyPI's onnx wheel, as export_cases.py wrote them,
-// through the primitives.
+// onnx_test DIR [-v] [CASE...] runs the node tests of PyPI's onnx wheel, as export_cases.py wrote
+// them, through the primitives.
 //
-// A case counts when ONNX's operators in it all stand in the table (node.h). It passes by the
-// wheel's own rule: dtype and shape, and |got - expected| <= atol + rtol |expected|. What doesn't
-// is listed in failing.txt with the reason; any other failure, and less than 95 %, make the exit
-// status 1.
+// A case counts if the table (node.h) has all of its operators. It passes by the wheel's own rule:
+// dtype and shape, and |got - expected| <= atol + rtol |expected|. Cases that fail are listed in
+// failing.txt with the reason. Any other failure, and less than 95 %, make the exit status 1.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -101,7 +100,7 @@ private:
     std::map<std::string, Tensor> values_;
 };
 
-// Lines "case -- why"; # begins a comment.
+// Reads lines "case -- why"; # begins a comment.
 std::map<std::string, std::string> known_failures() {
     std::ifstream file(HALYARD_SOURCE_DIR "/tests/onnx/failing.txt");
     std::map<std::string, std::string> known;

@@ -224,8 +224,8 @@ TEST_F(ContextTest, LogsFromItsLevelUp) {
     EXPECT_NE(said.find(" [who] this\n[DEBUG] "), std::string::npos) << said;
 }
 
-// One step too large is refused with the op's name and the numbers; the next, smaller ones train as
-// if nothing had been.
+// A step that is too large is rejected with the op's name and the sizes; the next, smaller ones
+// train normally.
 TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
     const nn::Dense net(64, 4096, 0.01, 0.0);
     const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()),
@@ -256,7 +256,7 @@ TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
     EXPECT_LT(last, first / 10);
 }
 
-// Scratch of a kernel, which is C and can't be unwound, is refused in the same words.
+// Scratch of a kernel, which is C and can't be unwound, is rejected with the same message.
 TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
     const int threads_before = threads();
     set_threads(1);
@@ -268,7 +268,7 @@ TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
     Isa isa = Isa::baseline;
     for (const KernelEntry &k : matmul.kernels)
         if (k.backend == "cpu" && k.isa <= active_isa()) isa = std::max(isa, k.isa);
-    const Force force(isa, "packed");  // it copies an operand into scratch
+    const Force force(isa, "packed");  // This kernel copies an operand into scratch.
     memory::trim();
     memory::set_limit(1);
     try {
@@ -321,7 +321,7 @@ TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
     EXPECT_EQ(text_of(path), "of an earlier run\n");
     set_context({.print_file_path = ""});
     testing::internal::CaptureStdout();
-    F::print_(Tensor::from<int64_t>({9007199254740993}));  // no double
+    F::print_(Tensor::from<int64_t>({9007199254740993}));  // No double has this value.
     EXPECT_EQ(testing::internal::GetCapturedStdout(),
               "Tensor(shape=[1], dtype=Int64, value=\n[9007199254740993])\n");
 }
@@ -332,7 +332,7 @@ TEST_F(ContextTest, ProfilingWritesASlicePerOp) {
                                       "\", \"training_trace\": \"off\"}"});
     F::relu(F::add(Tensor::ones({4, 5}), 1.0));
     set_context({.enable_profiling = false});
-    F::tanh(Tensor::ones({2}));  // not any more
+    F::tanh(Tensor::ones({2}));  // Profiling has ended.
     const nlohmann::json trace = nlohmann::json::parse(
         text_of(dir / ("op_trace_" + std::to_string(getpid()) + ".json")));
     std::vector<std::string> names;

@@ -1,4 +1,5 @@
-// Operators of tensors give what the functions of F give; indexing gives views with gradients.
+// Tests that operators of tensors give the results of F's functions, and that indexing gives views
+// with gradients.
 #include "primitives/operators.h"
 
 #include "primitives/ops/binary.h"

@@ -49,13 +49,15 @@ TEST(Promotion, IsThatOfPyTorch) {
         std::string a, b, pytorch;
         words >> a >> b >> pytorch;
         if (a == "#") continue;
-        if (pytorch == "i16") pytorch = "i32";           // which we have not
-        if (a == "bool" && b == "int") pytorch = "i32";  // there i64, for which nobody asked
+        if (pytorch == "i16") pytorch = "i32";  // The kit has no i16.
+        // PyTorch gives i64 here, which the caller did not request.
+        if (a == "bool" && b == "int") pytorch = "i32";
         const Tensor x = Tensor::ones({1}, dtype_of(a));
         const Tensor y = b == "int"     ? F::add(x, 2)
                          : b == "float" ? F::add(x, 0.5)
                                         : F::add(x, Tensor::ones({1}, dtype_of(b)));
-        if (a == "bool" && b == "bool") pytorch = "i32";  // there true + true is true; ours counts
+        // In PyTorch true + true is true; ours counts.
+        if (a == "bool" && b == "bool") pytorch = "i32";
         EXPECT_EQ(name_of(y.dtype()), pytorch) << line;
         pairs++;
     }
@@ -92,7 +94,7 @@ TEST(Primitive, Errors) {
     EXPECT_THROW(Primitive("sofmax"), DispatchError);
 }
 
-// MindSpore's functions and classes, NumPy's and PyTorch's functions.
+// The names are those of MindSpore's functions and classes, and of NumPy's and PyTorch's functions.
 TEST(Primitive, IsFoundByEveryNameItHas) {
     const std::vector<std::pair<std::string, std::string>> names = {
         {"absolute", "abs"},

@@ -47,7 +47,7 @@ TEST(Random, BelowIsUniform) {
         counts[v]++;
     }
     for (const int c : counts)
-        EXPECT_NEAR(c, 10000, 500);  // five standard deviations are 463
+        EXPECT_NEAR(c, 10000, 500);  // Five standard deviations are 463.
     EXPECT_EQ(r.below(9, 1), 0u);
 }
 
@@ -65,5 +65,5 @@ TEST(Random, NormalsHaveTheirMoments) {
     EXPECT_NEAR(sum / (2 * n), 0, 0.012);
     EXPECT_NEAR(squares / (2 * n), 1, 0.016);
     EXPECT_NEAR(fourth / (2 * n), 3, 0.12);
-    EXPECT_LT(normal_pair(0, 0)[0], 7);  // the smallest word has a finite logarithm
+    EXPECT_LT(normal_pair(0, 0)[0], 7);  // The smallest word has a finite logarithm.
 }

@@ -1,5 +1,5 @@
-// Reproducible mode: fresh processes with other instruction sets, numbers of threads and C
-// libraries' choices give the same bits.
+// Tests reproducible mode: fresh processes with other instruction sets, numbers of threads and
+// functions of the C library give the same bits.
 #include "registry/dispatch/reproducible.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Reproducible, EveryCpuGivesTheSameBits) {
                   "")
             << name;
     }
-    // As on a CPU without FMA, for which the C library has other functions.
+    // Runs as on a CPU without FMA, for which the C library has other functions.
     EXPECT_EQ(
         differing(
             bits(

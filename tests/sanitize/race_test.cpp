@@ -1,5 +1,5 @@
-// Proof that the ThreadSanitizer build sees what kernels and loops do: two that write one place at
-// a time die.
+// Tests that the ThreadSanitizer build detects races in kernels and loops: two writers of one
+// element die.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -155,7 +155,7 @@ TEST(Model, TellsWhatACallbackNeeds) {
     s.model.fit(1, points(5).batch(2), points(4).batch(4), {Look()});
 }
 
-// Two epochs at once, and the same in pieces that end anywhere.
+// Compares two epochs at once with the same in parts that end anywhere.
 TEST(Model, GoesOnWhereATrainingStopped) {
     struct StopAt : Callback {
         explicit StopAt(int64_t s) : step(s) {}
@@ -171,7 +171,7 @@ TEST(Model, GoesOnWhereATrainingStopped) {
     }
     EXPECT_EQ(pieces.net.weight.data().to_vector<float>(),
               whole.net.weight.data().to_vector<float>());
-    Learner sunk, sinks;  // three steps at a time, of passes of four
+    Learner sunk, sinks;  // Runs three steps at a time, of passes of four.
     sunk.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
     sinks.model.train(1, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
     sinks.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3, .initial_epoch = 1});
@@ -199,7 +199,7 @@ TEST(Model, NetworksWithTheirOwnLossGetAllColumns) {
     EXPECT_NEAR(net.w.data().at({0}), 0.5, 1e-3);  // (1 + 1) w = 1
 }
 
-// Of a scale that drops no overflow the optimiser knows.
+// The optimiser gets a scale that drops no overflow.
 TEST(Model, ScalesItsLoss) {
     const auto weights = [](const std::optional<nn::LossScaleManager> &scale, double loss_scale) {
         const nn::Dense net(2, 2, 0.0, 0.0);
@@ -215,7 +215,7 @@ TEST(Model, ScalesItsLoss) {
     EXPECT_NE(weights(nn::FixedLossScaleManager(1024, false), 1), plain);
 }
 
-// A step that clips: each update is at most the learning rate times the clip's norm long.
+// In a step that clips, each update is at most as long as the learning rate times the clip's norm.
 TEST(Model, TrainsWithAStepOfOnesOwn) {
     struct ClippedStep : nn::Cell {
         ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt)
@@ -256,7 +256,7 @@ TEST(Model, TrainsInMixedPrecision) {
         const bool scales = model.train_network().as<nn::TrainOneStepWithLossScaleCell>() !=
                             nullptr;
         EXPECT_EQ(scales, std::string(level) == "O2") << level;
-        // the first steps only find a factor that doesn't overflow
+        // The first steps only find a scale that doesn't overflow.
         model.train(scales ? 12 : 4, points(64).batch(8));
         EXPECT_GT(model.eval(points(64).batch(8)).at("acc"), 0.9) << level;
         EXPECT_EQ(model.predict(Tensor::ones({1, 2})).dtype(), DType::f32) << level;
@@ -265,7 +265,7 @@ TEST(Model, TrainsInMixedPrecision) {
     EXPECT_THROW(Model(nn::Dense(2, 2), {}, {}, {}, {}, {.keep_batchnorm_fp32 = true}), AttrError);
 }
 
-// What eval() calls: here it swaps label and outputs and halves the loss.
+// Replaces the evaluation network: swaps label and outputs and halves the loss.
 struct SwappedEval : nn::Cell {
     explicit SwappedEval(nn::AnyCell n) : net(std::move(n)) {}
     std::vector<Tensor> construct(nn::Tensors in) const override {
@@ -390,11 +390,11 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
     for (const char *part :
          {" images/s  queue 3.0/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
         EXPECT_NE(line.find(part), std::string::npos) << part << line;
-    // No terminal wraps it: below 40 columns the bar goes, then the line is cut.
+    // No terminal wraps the line: below 40 columns the bar is omitted, then the line is cut.
     const auto columns_of = [](const std::string &text) {
         const std::string last = text.substr(text.rfind('\r') + 1,
                                              text.rfind("\033[K") - text.rfind('\r') - 1);
-        // not within a character
+        // It isn't cut within a character.
         return std::count_if(last.begin(), last.end(), [](char b) { return (b & 0xC0) != 0x80; });
     };
     for (const int columns : {20, 60, 100, 140})

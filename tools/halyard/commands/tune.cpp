@@ -261,23 +261,21 @@ bool complain(const std::vector<std::string> &refused_lines) {
     return !refused_lines.empty();
 }
 
-void add_tune(CLI::App &app, Run &selected) {
-    auto o = std::make_shared<TuneOptions>();
-    CLI::App *sub = app.add_subcommand(
-        "tune", "Measure candidates for an op's schedules, and keep records");
-    sub->footer("Every candidate is checked against the op's contract before it is timed, in the "
-                "same rounds as the kernel that a call gets.");
+namespace {
+
+// Declares the options of a measurement.
+void add_measuring_options(CLI::App *sub, TuneOptions *o) {
     sub->add_option("ops", o->ops, "Names of ops");
     sub->add_option("--shape,-s", o->shapes,
                     "A problem such as \"m=512 k=512 n=512\"; default: those of the op's record")
         ->allow_extra_args(false);
     sub->add_option("--budget", o->budget, "60s of measuring, or 200 candidates, for each problem")
         ->capture_default_str();
-    sub->add_option("--seed", o->tuner.seed, "Another order of trying")
+    sub->add_option("--seed", o->tuner.seed, "Seed of the order of candidates")
         ->check(whole_number(std::numeric_limits<unsigned>::max()))
         ->capture_default_str();
-    sub->add_option("--records", o->records, "The file of records; without, the op's in the cache");
-    sub->add_option("--threads", o->threads, "Numbers of threads: 1,2 (default 1)")
+    sub->add_option("--records", o->records, "The file of records; default: the op's in the cache");
+    sub->add_option("--threads", o->threads, "Numbers of threads: 1,2; default: 1")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
     sub->add_option("--isa", o->tuner.isa,
@@ -291,7 +289,7 @@ void add_tune(CLI::App &app, Run &selected) {
         ->check(CLI::Range(1e-5, 60.0))
         ->capture_default_str();
     sub->add_option("--autoscheduler", o->tuner.autoschedulers,
-                    "Candidates of Halide's autoschedulers too: " +
+                    "Also candidates of Halide's autoschedulers: " +
                         CLI::detail::join(tune::autoschedulers()))
         ->delimiter(',')
         ->check(CLI::IsMember(tune::autoschedulers()));
@@ -300,6 +298,10 @@ void add_tune(CLI::App &app, Run &selected) {
         ->check(CLI::IsMember({"opencl", "cuda"}));
     sub->add_flag("--print-schedule", o->print_schedule,
                   "Print the autoschedulers' schedules, as source for the op's file");
+}
+
+// Declares the options that work on files of records, or on shapes that weren't tuned for.
+void add_record_options(CLI::App *sub, TuneOptions *o) {
     sub->add_option("--merge", o->merge,
                     "Merge files of records into one (--out), each measurement once")
         ->expected(1, 1000);
@@ -317,6 +319,18 @@ void add_tune(CLI::App &app, Run &selected) {
     sub->add_option("--held-out", o->held_out, "How many such shapes")
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
+}
+
+}  // namespace
+
+void add_tune(CLI::App &app, Run &selected) {
+    auto o = std::make_shared<TuneOptions>();
+    CLI::App *sub = app.add_subcommand(
+        "tune", "Measure candidates for an op's schedules, and keep records");
+    sub->footer("Every candidate is checked against the op's contract before it is timed, in the "
+                "same rounds as the kernel that a call gets.");
+    add_measuring_options(sub, o.get());
+    add_record_options(sub, o.get());
     sub->callback([o, sub, &selected] {
         refuse_idle_options(*o, *sub);
         selected = [o] { return run(*o); };

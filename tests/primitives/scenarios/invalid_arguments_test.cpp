@@ -1,0 +1,159 @@
+// Calls composite ops with wrong attributes: they give a result, or an error that names the op.
+// (tools/check/refusals.cpp tests the other ops.)
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
+#include "primitives/composites/concat.h"
+#include "primitives/composites/einsum.h"
+#include "primitives/composites/updates.h"
+#include "primitives/library.h"
+#include "primitives/ops/binary.h"
+#include "tests/registry/expect_error.h"
+
+namespace halyard {
+namespace {
+
+constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
+constexpr int64_t highest = std::numeric_limits<int64_t>::max();
+constexpr int64_t extremes[] = {lowest, -3, -1, 0, 1, 2, 7, int64_t{1} << 40, highest};
+
+std::vector<AttrValue> values_for(const AttrSpec &a) {
+    std::vector<AttrValue> all;
+    if (a.kind == AttrKind::ints) {
+        all.emplace_back(Ints{});
+        all.emplace_back(Ints(9, 1));
+        for (const int64_t v : extremes) {
+            for (const int64_t w : extremes)
+                all.emplace_back(Ints{v, w});
+        }
+    }
+    if (a.kind == AttrKind::real) {
+        for (const double v : {-1.0, 0.0, 0.5, 2.0, std::nan(""), HUGE_VAL})
+            all.emplace_back(v);
+    }
+    if (a.kind == AttrKind::choice) all.emplace_back("none");
+    if (a.kind == AttrKind::dtype) {
+        for (const char *v : {"none", "bool", "bf16"})
+            all.emplace_back(v);
+    }
+    for (const int64_t v : extremes)
+        all.emplace_back(v);
+    return all;
+}
+
+TEST(Refusals, CompositeOpsNameThemselves) {
+    int calls = 0, refused = 0;
+    for (const RegisteredOp *op : library().ops()) {
+        if (op->record.form != Form::composite) continue;
+        for (const Shape &shape :
+             {Shape{2, 3}, Shape{}, Shape{0, 3}, Shape{1, 1, 1, 1, 1, 1, 1, 1}}) {
+            const std::vector<Tensor> in(op->signature.inputs.size(), Tensor::ones(shape));
+            std::vector<std::vector<std::pair<std::string, AttrValue>>> lists = {{}};
+            for (const AttrSpec &a : op->record.attrs) {
+                for (const AttrValue &v : values_for(a)) {
+                    lists.push_back({{a.name, v}});
+                    // Lists that have equal lengths: begin and size.
+                    for (const AttrSpec &other : op->record.attrs) {
+                        if (other.name != a.name && other.kind == AttrKind::ints) {
+                            lists.push_back(
+                                {{a.name, v}, {other.name, Ints(size_t(shape.rank()), 1)}});
+                        }
+                    }
+                }
+            }
+            for (const auto &attrs : lists) {
+                try {
+                    calls++;
+                    (void)Primitive(op->record.name.c_str(), attrs).run(in);
+                } catch (const Error &e) {
+                    refused++;
+                    EXPECT_TRUE(std::string(e.what()).starts_with("[" + op->record.name + "] "))
+                        << op->record.name << " of " << shape.text() << ": " << e.what();
+                }
+            }
+        }
+    }
+    EXPECT_GT(calls, 1000);
+    EXPECT_GT(refused, 100);
+}
+
+TEST(Refusals, AnUndefinedTensorIsNamed) {
+    for (const RegisteredOp *op : library().ops()) {
+        const auto &inputs = op->signature.inputs;
+        const Primitive primitive(*op, Attrs(op->record, std::initializer_list<AttrValue>{}));
+        for (size_t k = 0; k < inputs.size(); k++) {
+            const std::string &name = op->record.name;
+            if (is_optional(name, inputs[k].name)) continue;
+            std::vector<Tensor> in(inputs.size(), Tensor::ones({2, 3}));
+            in[k] = {};
+            expect_error<ShapeError>("[" + name + "] " + inputs[k].name + " is an undefined tensor",
+                                     [&] { (void)primitive.run(in); });
+            expect_error<ShapeError>(
+                "[" + name + "] " + inputs[0].name + " is an undefined tensor",
+                [&] { (void)primitive.run(std::vector<Tensor>(inputs.size())); });
+        }
+    }
+}
+
+TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
+    const Tensor x = Tensor::ones({2});
+    expect_error<ShapeError>("[add] b is an undefined tensor", [&] { F::add(x, Tensor()); });
+    expect_error<ShapeError>("[mul] a is an undefined tensor", [&] { F::mul(Tensor(), 2); });
+    expect_error<ShapeError>("[concat] x1 is an undefined tensor", [&] {
+        F::concat({x, Tensor()});
+    });
+    expect_error<ShapeError>("[stack] x0 is an undefined tensor", [&] { F::stack({Tensor(), x}); });
+    expect_error<ShapeError>("[split] x0 is an undefined tensor", [&] { F::split(Tensor()); });
+    expect_error<ShapeError>("[unstack] x0 is an undefined tensor", [&] { F::unstack(Tensor()); });
+    expect_error<ShapeError>("[meshgrid] x1 is an undefined tensor", [&] {
+        F::meshgrid({x, Tensor()});
+    });
+    expect_error<ShapeError>("[broadcast_tensors] x1 is an undefined tensor", [&] {
+        F::broadcast_tensors({x, Tensor()});
+    });
+    expect_error<ShapeError>("[einsum] x1 is an undefined tensor", [&] {
+        F::einsum("i,i->i", {x, Tensor()});
+    });
+    expect_error<ShapeError>("[clip_by_global_norm] x1 is an undefined tensor", [&] {
+        F::clip_by_global_norm({x, Tensor()}, 1);
+    });
+}
+
+TEST(Refusals, ATablesPlacesLieInTheMap) {  // The forward pass reads the nearest pixels.
+    const Tensor x = Tensor::ones({1, 4, 4});
+    const Tensor inside = Tensor::from<int32_t>({0, 3}, {1, 2}),
+                 outside = Tensor::from<int32_t>({0, 2000000000}, {1, 2});
+    const Tensor weight = Tensor::ones({1, 2}, DType::f64);
+    const auto differentiate = [&](const Tensor &row, const Tensor &column) {
+        Tape tape;
+        tape.watch(x);
+        const Tensor y = run1("resize_kernel", {x, row, weight, column, weight});
+        (void)tape.gradient(y, {x});
+    };
+    differentiate(inside, inside);
+    expect_error<ShapeError>("[resize_kernel] row 1 is 2000000000, expected 0 to 3",
+                             [&] { differentiate(outside, inside); });
+    expect_error<ShapeError>("[resize_kernel] column 1 is 2000000000, expected 0 to 3",
+                             [&] { differentiate(inside, outside); });
+}
+
+TEST(Refusals, OpsOfAnyNumberOfTensors) {
+    const Tensor x = Tensor::ones({2, 3}), deep = Tensor::ones({1, 1, 1, 1, 1, 1, 1, 1});
+    EXPECT_THROW(F::stack({deep, deep}, 0), ShapeError);
+    EXPECT_THROW(F::stack({x, deep}, 0), ShapeError);
+    EXPECT_THROW(F::concat({}, 0), ShapeError);
+    EXPECT_THROW(F::concat({x, x}, 7), ShapeError);
+    EXPECT_THROW(F::split(x, 1, 0), ShapeError);
+    EXPECT_THROW(F::split(x, 1, 2), ShapeError);
+    EXPECT_THROW(
+        F::concat({Tensor::scalar(1).expand({1 << 30, 1}), Tensor::scalar(1).expand({1 << 30, 1})},
+                  0),
+        ShapeError);
+}
+
+}  // namespace
+}  // namespace halyard

@@ -1,0 +1,37 @@
+// Runs tools/check on every op of the build: one test per op, named after it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "bench/harness/progress.h"
+#include "dsl/all_ops.h"
+#include "tools/check/check.h"
+
+namespace halyard {
+namespace {
+
+class EveryOp : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOp, KeepsItsContract) {
+    check::print_progress_on_death();
+    check::Options options;
+    // The sanitizers' test presets set it.
+    options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;
+    const check::Report r = check::check_op(GetParam(), options);
+    for (auto &f : r.failures)
+        ADD_FAILURE() << f << "\n  repeat: halyard check " << GetParam();
+    for (auto &n : r.notes)
+        std::printf("  skipped: %s\n", n.c_str());
+    std::printf("  %d checks passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped);
+    EXPECT_GT(r.passed, 0);
+}
+
+std::vector<std::string> all_ops() {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    return op_table().names();
+}
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(all_ops()),
+                         [](const auto &op) { return op.param; });
+
+}  // namespace
+}  // namespace halyard

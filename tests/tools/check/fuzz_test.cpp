@@ -1,0 +1,178 @@
+// Tests that random calls find faults that samples don't reach, and shrink them to small calls.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "dsl/all_ops.h"
+#include "dsl/kernel.h"
+#include "kernels/elementwise/elementwise.h"
+#include "primitives/library.h"
+#include "tools/check/fuzz.h"
+
+namespace halyard::check {
+namespace {
+
+// y = 2 x + 1, with a tail that is computed twice: in place, the second time reads the result of
+// the first.
+struct TwiceInPlace : Elementwise {
+    TwiceInPlace() : Elementwise("fuzz_twice", "x[*] -> y[*]") {
+        dtypes = {"f32"};
+        add({"shifted", Dim("d2") >= halyard::lanes, tail(Tail::ShiftInwards)});
+        add({"guarded", DimExpr::always(), tail(Tail::GuardWithIf)});
+    }
+    Func x = input("x");
+    Func y = output("y");
+    void algorithm() override { y(Halide::_) = 2_r * x(Halide::_) + 1_r; }
+    Steps tail(Tail t) {
+        return {.schedule = [this, t](const Cpu &cpu) {
+            store().compute_root().vectorize(var(0), cpu.lanes, t);
+        }};
+    }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = 2 * in[0] + 1; });
+    }
+};
+
+// y = x for x >= 1, else 0; the kernel is wrong at 1.
+struct WrongAtOne : Elementwise {
+    WrongAtOne() : Elementwise("fuzz_at_one", "x[*] -> y[*]") { dtypes = {"f32"}; }
+    Func x = input("x");
+    Func y = output("y");
+    void algorithm() override { y(Halide::_) = select(x(Halide::_) > 1_r, x(Halide::_), 0_r); }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = in[0] >= 1 ? in[0] : 0; });
+    }
+};
+
+// Returns whether any element of a row differs from 0. The kernel skips the last one.
+struct AnyButTheLast : Op {
+    AnyButTheLast() : Op("fuzz_any", "x[..n,c] -> y[..n]") {
+        dtypes = {"f32"};
+        attr("axis", -1);
+        axis = "c";
+        samples = {"n=7 c=40"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    Func found{"found"};
+    Var n{"n"};
+    RDom k;
+    void algorithm() override {
+        k = RDom(0, size("c") - 1);
+        found(n) = 0_r;
+        found(n) = max(found(n), select(x(k, n) == 0_r, 0_r, 1_r));
+        y(n) = found(n);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            for (int64_t j = 0; j < p["c"]; j++)
+                if (p("x")(i, j) != 0) p("y")(i) = 1;
+        }
+    }
+};
+
+template<class Tested> int register_it(Isa isa) {  // Returns the lanes.
+    int lanes = 0;
+    OpFile file;
+    file.ops.push_back(Tested());
+    library().add({&file});
+    for (auto &v : Tested().variants) {
+        Instance i;
+        i.isa = isa;
+        i.variant = v.name;
+        Kernel k(std::make_unique<Tested>(), i);
+        library().add_kernel({Tested().name, "cpu", "f32", v.name, isa, k.lanes, {}, k.load()});
+        lanes = k.lanes;
+    }
+    return lanes;
+}
+
+TEST(Fuzz, FindsATailThatIsWrongInPlace) {
+    const auto from = std::chrono::steady_clock::now();
+    Options o;
+    o.isas = {host_isa()};
+    const int lanes = register_it<TwiceInPlace>(host_isa());
+    const TwiceInPlace op;
+    Report r;
+    r.op = op.name;
+    check_fuzz(op, o, r);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    ASSERT_EQ(r.failures.size(), 1u);
+    std::printf("%d calls were right, then, after %.1f s:\n    %s\n", r.passed, seconds,
+                r.failures[0].c_str());
+    EXPECT_LT(seconds, 10);
+
+    const std::string before = "repeat: halyard check fuzz_twice --fuzz-case \"";
+    const size_t at = r.failures[0].find(before);
+    ASSERT_NE(at, std::string::npos);
+    const std::string text = r.failures[0].substr(at + before.size(),
+                                                  r.failures[0].size() - at - before.size() - 1);
+    FuzzCase c = parse_fuzz_case(op, text);
+    EXPECT_EQ(c.text(), text);
+    int64_t elements = 1;
+    for (auto &[name, extent] : c.sample.dims)
+        elements *= extent;
+    EXPECT_LE(elements, lanes + 1);
+    EXPECT_EQ(c.layouts, (std::map<std::string, std::string>{{"y", "on-x"}}));
+    EXPECT_EQ(c.specials, 0);
+    EXPECT_NE(run_fuzz_case(op, c), "") << "the line repeats it";
+    c.layouts.clear();
+    EXPECT_EQ(run_fuzz_case(op, c), "") << "it is wrong in place only";
+}
+
+// Random calls of our own ops found these faults, which are fixed. With random values, every row
+// has a value other than 0 besides the last.
+TEST(Fuzz, OneElementDecides) {
+    register_it<AnyButTheLast>(host_isa());
+    const AnyButTheLast op;
+    const std::string call = std::string("f32/") + name_of(host_isa()) + " c=40 n=7";
+    EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + " seed:2")), "");
+    EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + " axis0 seed:2")), "");
+    const FuzzCase c = parse_fuzz_case(op, call + " lonely axis0 seed:2");
+    EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
+    EXPECT_NE(run_fuzz_case(op, c), "");
+    Report r;
+    check_views(op, {}, r);
+    EXPECT_GT(r.failed, 0);
+    for (auto &failure : r.failures)
+        EXPECT_NE(failure.find(" lonely "), std::string::npos) << failure;
+}
+
+TEST(Fuzz, WhatWentWrongOnce) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    const std::pair<const char *, const char *> found[] = {
+        // b - 1 rounded to -1, for which negative a have a power.
+        {"pow_da", " d0=1 d1=1 d2=40009 a:gaps b:reversed dy:still2 bends seed:1280"},
+        // a^b / a overflowed before it was multiplied by a tiny b.
+        {"pow_da", " d0=1 d1=1 d2=16 specials:4 seed:796"},
+        // One x is near the zero of the derivative.
+        {"mish_dx", " d0=1 d1=1 d2=32 dy:reversed x:still2 bends seed:158"},
+        {"gelu_tanh_dx", " d0=1 d1=1 d2=2 bends seed:458"},  // The same fault.
+        // a / b is no f32, and dy is 0.
+        {"floor_mod_db", " d0=1 d1=1 d2=17 specials:8 seed:924"},
+    };
+    for (auto &[name, call] : found) {
+        const OpPtr op = op_table().make(name);
+        EXPECT_EQ(run_fuzz_case(
+                      *op, parse_fuzz_case(*op, std::string("f32/") + name_of(host_isa()) + call)),
+                  "")
+            << name << call;
+    }
+}
+
+TEST(Fuzz, MeetsBends) {
+    register_it<WrongAtOne>(host_isa());
+    const WrongAtOne op;
+    const std::string call = std::string("f32/") + name_of(host_isa()) + " d0=1 d1=1 d2=40";
+    for (const char *still : {"", " x:still2"}) {
+        EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + still + " seed:1")), "");
+        const FuzzCase c = parse_fuzz_case(op, call + " d1=40" + still + " bends seed:1");
+        EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
+        EXPECT_NE(run_fuzz_case(op, c).find("is 0, expected 1"), std::string::npos) << c.text();
+    }
+}
+
+}  // namespace
+}  // namespace halyard::check

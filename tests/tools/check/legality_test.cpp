@@ -1,0 +1,191 @@
+// Tests kernels with right results that are still wrong: each is rejected, with the Func and the
+// directive at fault.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dsl/kernel.h"
+#include "primitives/library.h"
+#include "registry/base/parallel.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+namespace {
+
+using testing::AllOf, testing::Contains, testing::Each, testing::HasSubstr, testing::IsEmpty,
+    testing::Not;
+
+// y = the sums of x's rows.
+struct RowSums : Op {
+    explicit RowSums(const std::string &name) : Op(name, "x[n,c] -> y[n]") {
+        dtypes = {"f32"};
+        gpu = true;
+        contract = {Contract::normwise, 8};
+        samples = {"n=1 c=1", "n=2 c=21", "n=5 c=64"};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    Func total{"total"};
+    Var n{"n"}, ni{"ni"};
+    RDom k;
+    RVar ko{"ko"}, ki{"ki"};
+
+    void algorithm() override {
+        k = RDom(0, size("c"));
+        total(n) += x(k, n);
+        y(n) = total(n);
+    }
+    void schedule(const Cpu &) override { total.compute_root(); }
+    void schedule(const Gpu &) override {
+        store().gpu_tile(n, ni, 8, Tail::GuardWithIf);
+        total.compute_root().gpu_tile(n, ni, 8, Tail::GuardWithIf);
+        total.update().gpu_tile(n, ni, 8, Tail::GuardWithIf);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            p("y")(i) = 0;
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("y")(i) += p("x")(i, j);
+        }
+    }
+};
+
+struct SoundSums : RowSums {
+    SoundSums() : RowSums("sound_sums") {}
+};
+
+// The work items of a row add to one element.
+struct RacyGpuSums : RowSums {
+    RacyGpuSums() : RowSums("racy_gpu_sums") {}
+    void schedule(const Gpu &) override {
+        store().gpu_tile(n, ni, 8, Tail::GuardWithIf);
+        total.compute_root().gpu_tile(n, ni, 8, Tail::GuardWithIf);
+        total.update()
+            .allow_race_conditions()
+            .split(k, ko, ki, 8, Tail::GuardWithIf)
+            .reorder(ko, ki, n)
+            .gpu_blocks(n)
+            .gpu_threads(ki);
+    }
+};
+
+// Threads add to one element.
+struct RacyCpuSums : RowSums {
+    RacyCpuSums() : RowSums("racy_cpu_sums") { gpu = false; }
+    void schedule(const Cpu &) override {
+        total.compute_root()
+            .update()
+            .allow_race_conditions()
+            .split(k, ko, ki, 8, Tail::GuardWithIf)
+            .reorder(ki, n, ko)
+            .parallel(ko);
+    }
+};
+
+// The kernel promises that the element after a row's last is in the row, reads it, and ignores the
+// result.
+struct ReadsPast : RowSums {
+    ReadsPast() : RowSums("reads_past") {}
+    void algorithm() override {
+        k = RDom(0, size("c"));
+        total(n) += x(k, n) +
+                    select(x(unsafe_promise_clamped(k + 1, 0, size("c") - 1), n) == -1e30_r, 1_r,
+                           0_r);
+        y(n) = total(n);
+    }
+};
+
+// Registers the op as `halyard check` would find it: listed, with a kernel of each backend.
+template<class T> T registered() {
+    const T op;
+    op_table().add<T>();
+    static const OpFile file{"", {op}, {}};
+    library().add({&file});
+    for (const char *backend : {"cpu", "opencl"}) {
+        if (backend == std::string("opencl") && !op.gpu) continue;
+        Instance i;
+        i.backend = backend;
+        i.isa = host_isa();
+        Kernel kernel(std::make_unique<T>(), i);
+        library().add_kernel({op.name, backend, "f32", "", i.isa, kernel.lanes, {}, kernel.load()});
+    }
+    return op;
+}
+
+Report run(Check check, const Op &op) {
+    Options o;
+    o.isas = {host_isa()};
+    o.legality = true;
+    const Report r = run_check(op, "", check, o);
+    for (auto &f : r.failures)
+        std::printf("    %s\n", f.c_str());
+    return r;
+}
+
+void expect_right_numbers(const Op &op, Check check) {
+    const Report r = run(check, op);
+    EXPECT_THAT(r.failures, IsEmpty());
+    EXPECT_GT(r.passed, 0);
+}
+
+class Legality : public testing::Test {
+protected:
+    void SetUp() override {
+        if (std::system("command -v oclgrind > /dev/null") != 0 || !has_device("opencl"))
+            GTEST_SKIP() << "needs oclgrind and an OpenCL device";
+    }
+};
+
+TEST_F(Legality, ASoundGpuReductionPasses) {
+    const auto op = registered<SoundSums>();
+    const Report r = run(check_legality, op);
+    EXPECT_THAT(r.failures, IsEmpty());
+    EXPECT_EQ(r.passed, 9) << "three samples, on the device and twice on the CPU";
+}
+
+TEST_F(Legality, ARacyGpuReductionIsRejectedThoughItsNumbersAreRight) {
+    const auto op = registered<RacyGpuSums>();
+    expect_right_numbers(op, check_device);
+    const Report r = run(check_legality, op);
+    ASSERT_THAT(r.failures, Not(IsEmpty()));
+    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("racy_gpu_sums legality/opencl 'n=2 c=21': "),
+                                       HasSubstr("data race"),
+                                       HasSubstr("`total` update 0: allow_race_conditions()"),
+                                       HasSubstr("gpu_threads(ki) over a reduction"))));
+    EXPECT_EQ(r.passed, 7) << "one element is no race, and the CPU kernel has none";
+}
+
+TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
+    const auto op = registered<RacyCpuSums>();
+    set_threads(1);
+    expect_right_numbers(op, check_reference);
+    set_threads(0);
+    const Report r = run(check_legality, op);
+    ASSERT_THAT(r.failures, Not(IsEmpty()));
+    EXPECT_THAT(
+        r.failures,
+        Each(
+            AllOf(HasSubstr("legality/baseline/thread 'n=2 c=21': data race in `total` update 0: "),
+                  HasSubstr("parallel(ko) over a reduction"))));
+}
+
+TEST_F(Legality, AReadPastTheEndIsRejectedThoughItsNumbersAreRight) {
+    const auto op = registered<ReadsPast>();
+    const Report numbers = run(check_reference, op);
+    EXPECT_GT(numbers.passed, 0);
+    EXPECT_THAT(numbers.failures,
+                Each(HasSubstr(": it reads past the end of input x (byte 1 after it)")))
+        << "no number is wrong, but a page is touched";
+    const Report r = run(check_legality, op);
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Invalid read of size 4 "),
+                               HasSubstr("in `total` update 0: gpu_blocks(n), gpu_threads(ni)"))));
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Uninitialized value written "),
+                               HasSubstr("in `y`: "))));
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("/address 'n=1 c=1': heap-buffer-overflow in "),
+                               HasSubstr("reads_past"))));
+}
+
+}  // namespace
+}  // namespace halyard::check

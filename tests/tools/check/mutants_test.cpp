@@ -1,0 +1,232 @@
+// Tests that planted faults are found, and that kernels without one pass.
+#include "tools/check/mutants.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <set>
+
+#include "dsl/all_ops.h"
+#include "dsl/kernel.h"
+#include "dsl/kernel_faults.h"
+#include "dsl/mutate.h"
+#include "registry/base/error.h"
+#include "tools/check/children.h"
+
+namespace halyard::check {
+namespace {
+
+bool has(const std::vector<std::string> &list, const std::string &s) {
+    return std::find(list.begin(), list.end(), s) != list.end();
+}
+
+MutantOptions options(std::vector<std::string> ops, int per_op,
+                      std::vector<std::string> only = {}) {
+    MutantOptions o;
+    o.ops = std::move(ops);
+    o.per_op = per_op;
+    o.isa = host_isa();
+    o.only = std::move(only);
+    return o;
+}
+
+Mutant tried(const std::string &op, const std::string &fault) {
+    const std::vector<Mutant> all = try_mutants(options({op}, 1, {fault}));
+    EXPECT_EQ(all.size(), 1u);
+    return all.at(0);
+}
+
+TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
+    std::vector<ChildResult> results(5);
+    const auto job = [](size_t i, const Send &send) {
+        send("job " + std::to_string(i));
+        if (i == 1) raise(SIGSEGV);
+        if (i == 2) throw Error("test", "no");
+        for (volatile int turns = 0; i == 3;)
+            turns = turns + 1;
+        send("end");
+    };
+    run_in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
+    EXPECT_EQ(results[0].text, "job 0\nend\n");
+    EXPECT_EQ(results[1].text, "job 1\n");
+    EXPECT_EQ(results[3].text, "job 3\n");
+    EXPECT_EQ(results[4].text, "job 4\nend\n");
+    const std::vector<std::string> died = {"", "signal 11", "exit 1", "no end after 1 s", ""};
+    for (size_t i = 0; i < died.size(); i++)
+        EXPECT_EQ(results[i].died, died[i]);
+}
+
+TEST(Mutants, AreCaught) {
+    std::set<std::string> kinds;
+    std::vector<Mutant> all = try_mutants(options({"relu"}, 8));
+    for (auto &m :
+         try_mutants(options({"softmax"}, 0,
+                             {"softmax/short reduction-bounds: loop peak.s1.r$x ends early",
+                              "softmax/short reduction-bounds: loop total.s1.r$x begins late",
+                              "softmax/short missing-init: store to total",
+                              "softmax/short overwrites: store to total",
+                              "softmax/short wrong-operator: max in peak"})))
+        all.push_back(m);
+    for (auto &m : all) {
+        EXPECT_EQ(m.status, Mutant::caught) << m.text() << ": " << m.output;
+        kinds.insert(m.kind());
+    }
+    EXPECT_GE(kinds.size(), 10u);
+}
+
+// The results of a race are nearly always right, for example if several threads compute a maximum
+// in one element.
+TEST(Mutants, ARaceIsCaughtByTheSandbox) {
+    const Mutant m = tried("softmax", "softmax/short racy-parallel: loop peak.s1.r$x");
+    EXPECT_EQ(m.status, Mutant::caught);
+    EXPECT_TRUE(has(m.caught_by, "sandbox"));
+    EXPECT_NE(m.output.find("of a loop that runs in parallel write different values to one place"),
+              std::string::npos)
+        << m.output;
+}
+
+// The element past the end is read and not used: only the guard page behind the input finds it.
+TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    Instance i;
+    i.isa = host_isa();
+    Kernel cumsum(op_table().make("cumsum"), i);
+    std::vector<std::string> clamps;
+    for (auto &f : faults_of(cumsum))
+        if (f.starts_with("wrong-clamp: min in ")) clamps.push_back("cumsum " + f);
+    int seen = 0;
+    for (auto &m : try_mutants(options({"cumsum"}, 0, clamps)))
+        seen += m.output.find("it reads past the end of input x (byte ") != std::string::npos;
+    EXPECT_GT(seen, 0) << "of " << clamps.size();
+}
+
+// hard_swish_dx jumps at -3 and 3. There a <= b is a < b || a == b; dropping a == b is the only
+// fault that is planted.
+TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").status,
+              Mutant::caught);
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").status,
+              Mutant::refused);
+}
+
+// The kernel has a loop of its own for rows that are not contiguous, as with axis=0.
+TEST(Mutants, AResultThatLiesAcrossIsLookedAt) {
+    const Mutant m = tried("one_hot", "one_hot missing-store: store to y #5");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
+TEST(Mutants, AnyKernelGetsFaults) {
+    MutantOptions o = options({"relu"}, 3);
+    o.everywhere = true;
+    std::set<std::string> places;
+    for (auto &m : try_mutants(o)) {
+        EXPECT_NE(m.status, Mutant::refused) << m.text() << ": " << m.output;
+        places.insert(m.place);
+        o.only = {m.text()};
+    }
+    EXPECT_GT(places.size(), 1u);
+    EXPECT_EQ(try_mutants(o).at(0).text(), o.only[0]);
+}
+
+TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 instead of (a - b)^2
+    const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
+    EXPECT_EQ(m.status, Mutant::survived) << m.output;
+    EXPECT_TRUE(m.caught_by.empty());
+    EXPECT_TRUE(m.reached);
+}
+
+TEST(Mutants, OneCheckIsEnoughWhereThatIsAsked) {
+    MutantOptions o = options({"relu"}, 0, {"relu missing-store: store to y"});
+    EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
+    o.until_caught = true;
+    const Mutant m = try_mutants(o).at(0);
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+    EXPECT_EQ(m.caught_by, std::vector<std::string>{"views"});
+}
+
+TEST(Mutants, AreDrawnFromAllOps) {
+    MutantOptions o = options({"relu", "abs", "sqrt"}, 0);
+    o.until_caught = true;
+    o.in_all = 4;
+    const std::vector<Mutant> all = try_mutants(o);
+    std::set<std::string> ops;
+    for (auto &m : all)
+        ops.insert(m.op);
+    EXPECT_EQ(all.size(), 4u);
+    EXPECT_EQ(ops.size(), 3u);
+}
+
+// A program is made for one call, so the fault is in that call's program.
+TEST(Mutants, ProgramsGetFaults) {
+    MutantOptions o = options({"relu"}, 1);
+    o.everywhere = o.programs = true;
+    const Mutant m = try_mutants(o).at(0);
+    EXPECT_TRUE(m.place.ends_with("/ascend")) << m.text();
+    o.only = {m.text()};
+    EXPECT_EQ(try_mutants(o).at(0).text(), m.text());
+    o.only = {"relu f32/ascend missing-step: data_move in 'd0=1 d1=1 d2=31'"};
+    EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught);
+}
+
+TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
+    const Mutant m = tried("relu", "relu missing-init: store to total");
+    EXPECT_EQ(m.status, Mutant::refused);
+    EXPECT_NE(m.output.find("no place for the fault 'missing-init: store to total'"),
+              std::string::npos)
+        << m.output;
+    EXPECT_THROW(try_mutants(options({"relu"}, 1, {"rely missing-init: store to total"})),
+                 AttrError);
+}
+
+TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
+    const auto listed = [] {
+        Instance i;
+        i.isa = host_isa();
+        i.variant = "wide";
+        Kernel k(op_table().make("softmax"), i);
+        return faults_of(k);
+    };
+    const std::vector<std::string> once = listed();
+    EXPECT_EQ(once, listed());
+    std::set<std::string> kinds;
+    for (auto &k : fault_kinds())
+        kinds.insert(k.name);
+    for (auto &f : once)
+        EXPECT_TRUE(kinds.count(kind_of(f))) << f;
+    EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
+}
+
+TEST(Survivors, MayBeOfAnyNumber) {
+    const std::map<std::string, std::string> known = {
+        {"relu dropped-tail: loop y #2", "two"}, {"relu/x wrong-pad: constant in y #*", "any"}};
+    const auto reason = [&](const std::string &variant, const std::string &fault,
+                            const std::string &place = "") {
+        Mutant m;
+        m.op = "relu";
+        m.variant = variant;
+        m.fault = fault;
+        m.place = place;
+        const std::string *found = reason_for(known, m);
+        return found ? *found : "";
+    };
+    EXPECT_EQ(reason("", "dropped-tail: loop y #2"), "two");
+    EXPECT_EQ(reason("", "dropped-tail: loop y #2", "f16/avx2"), "two");
+    EXPECT_EQ(reason("x", "wrong-pad: constant in y #17"), "any");
+    EXPECT_EQ(reason("x", "wrong-pad: constant in y", "bf16/avx2"), "any");
+    EXPECT_EQ(reason("", "dropped-tail: loop y #3"), "");
+    EXPECT_EQ(reason("", "dropped-tail: loop y"), "");
+}
+
+TEST(Survivors, ABadLineIsRefused) {
+    const std::string path = testing::TempDir() + "survivors.txt";
+    std::ofstream(path) << "# comment\nrelu/x dropped-tail: loop y -- it has none\n\n";
+    EXPECT_EQ(read_survivors(path),
+              (std::map<std::string, std::string>{{"relu/x dropped-tail: loop y", "it has none"}}));
+    std::ofstream(path) << "relu dropped-tail\n";
+    EXPECT_THROW(read_survivors(path), IoError);
+    EXPECT_THROW(read_survivors(path + ".none"), IoError);
+}
+
+}  // namespace
+}  // namespace halyard::check
