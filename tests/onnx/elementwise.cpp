@@ -128,7 +128,7 @@ DType dtype_of_onnx(const Node &n, int64_t code) {  // `code` is a TensorProto.D
     static const std::map<int64_t, DType> all = {
         {1, DType::f32},     {2, DType::u8},   {3, DType::i8},   {6, DType::i32},  {7, DType::i64},
         {9, DType::boolean}, {10, DType::f16}, {11, DType::f64}, {16, DType::bf16}};
-    n.refuse_unless(all.count(code) > 0, "data type " + std::to_string(code));
+    n.require_covered(all.count(code) > 0, "data type " + std::to_string(code));
     return all.at(code);
 }
 

@@ -115,12 +115,12 @@ int run_all(const std::string &dir, const std::set<std::string> &only, bool verb
     const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(dir + "/manifest.json"));
     const auto known = known_failures();
     int passed = 0, failed = 0, surprises = 0;
-    std::map<std::string, int> uncovered, unsaid;
+    std::map<std::string, int> uncovered, unsupported_types;
     for (auto &c : manifest["cases"]) {
         const std::string name = c["name"];
         if (!only.empty() && !only.count(name)) continue;
         if (c.contains("skip")) {
-            unsaid[c["skip"]]++;
+            unsupported_types[c["skip"]]++;
             continue;
         }
         const Verdict v = Graph(dir, c).run();
@@ -154,7 +154,7 @@ int run_all(const std::string &dir, const std::set<std::string> &only, bool verb
     std::printf("onnx %s: %d of %d cases of covered operators passed, %.1f %%\n",
                 manifest["onnx"].get<std::string>().c_str(), passed, passed + failed, 100 * share);
     print("cases of operators that the primitives don't cover", uncovered);
-    print("cases of types that the primitives don't have", unsaid);
+    print("cases of types that the primitives don't have", unsupported_types);
     return surprises == 0 && share >= least_share ? 0 : 1;
 }
 

@@ -393,7 +393,7 @@ TEST_P(BinaryMath, StaysWithinItsBound) {
 INSTANTIATE_TEST_SUITE_P(Functions, BinaryMath, testing::Range(0, binary_count),
                          [](const auto &p) { return std::string(binary[p.param].name); });
 
-TEST(Math, OddFunctionsAreOddToTheBit) {
+TEST(Math, OddFunctionsAreOddBitwise) {
     const std::vector<const char *> names = {"sin",  "tan",   "asin",  "atan", "sinh",
                                              "tanh", "asinh", "atanh", "erf"};
     for (const Isa &isa : isas) {
@@ -462,7 +462,7 @@ TEST(Math, DoublesMatchLibm) {
     }
 }
 
-TEST(Math, OtherNamesAndDeviceFunctionsAreCalls) {
+TEST(Math, AliasesAndDeviceFunctionsAreCalls) {
     const Expr x = Halide::Var("x") * 1.5f;
     auto called = [&](const Expr &e) {
         return e.as<Halide::Internal::Call>() ? e.as<Halide::Internal::Call>()->name

@@ -88,7 +88,7 @@ void expect_golden(const std::string &name, const Names &inputs, const Names &gr
         expect_near(name + "." + gradients[k], dx[k], g.at(gradients[k]));
 }
 
-TEST(MatMul, MindSporesNumbers) {
+TEST(MatMul, MatchesMindSpore) {
     for (bool ta : {false, true}) {
         for (bool tb : {false, true}) {
             expect_golden("matmul_ta" + std::to_string(ta) + "_tb" + std::to_string(tb),
@@ -142,7 +142,7 @@ TEST(MatMul, SecondDerivatives) {  // Differentiates sum((a b)^2) in a, through 
         {numbers({2, 3}, 5), numbers({4, 3}, 6)});
 }
 
-TEST(MatMul, IntegersAreExactForEveryVariantsShapes) {
+TEST(MatMul, IntegersAreExactInEveryVariant) {
     struct Case {
         int64_t m, k, n;
     };
@@ -189,7 +189,7 @@ TEST(MatMul, StridedOffsetAndBroadcastViews) {
     }
 }
 
-TEST(MatMul, EmptySumsAreZeroAndEmptyResultsAreEmpty) {
+TEST(MatMul, EmptySumsAreZero) {
     for (bool tb : {false, true}) {
         for (const DType t : {DType::f32, DType::f16, DType::f64}) {
             const Tensor c = F::matmul(Tensor::zeros({30, 0}, t),

@@ -45,8 +45,8 @@ std::vector<AttrValue> values_for(const AttrSpec &a) {
     return all;
 }
 
-TEST(Refusals, CompositeOpsNameThemselves) {
-    int calls = 0, refused = 0;
+TEST(InvalidArguments, ErrorsNameTheCompositeOp) {
+    int calls = 0, rejected = 0;
     for (const RegisteredOp *op : library().ops()) {
         if (op->record.form != Form::composite) continue;
         for (const Shape &shape :
@@ -70,7 +70,7 @@ TEST(Refusals, CompositeOpsNameThemselves) {
                     calls++;
                     (void)Primitive(op->record.name.c_str(), attrs).run(in);
                 } catch (const Error &e) {
-                    refused++;
+                    rejected++;
                     EXPECT_TRUE(std::string(e.what()).starts_with("[" + op->record.name + "] "))
                         << op->record.name << " of " << shape.text() << ": " << e.what();
                 }
@@ -78,10 +78,10 @@ TEST(Refusals, CompositeOpsNameThemselves) {
         }
     }
     EXPECT_GT(calls, 1000);
-    EXPECT_GT(refused, 100);
+    EXPECT_GT(rejected, 100);
 }
 
-TEST(Refusals, AnUndefinedTensorIsNamed) {
+TEST(InvalidArguments, ErrorsNameAnUndefinedTensor) {
     for (const RegisteredOp *op : library().ops()) {
         const auto &inputs = op->signature.inputs;
         const Primitive primitive(*op, Attrs(op->record, std::initializer_list<AttrValue>{}));
@@ -99,7 +99,7 @@ TEST(Refusals, AnUndefinedTensorIsNamed) {
     }
 }
 
-TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
+TEST(InvalidArguments, AnUndefinedArgumentIsNoNumber) {
     const Tensor x = Tensor::ones({2});
     expect_error<ShapeError>("[add] b is an undefined tensor", [&] { F::add(x, Tensor()); });
     expect_error<ShapeError>("[mul] a is an undefined tensor", [&] { F::mul(Tensor(), 2); });
@@ -123,7 +123,7 @@ TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
     });
 }
 
-TEST(Refusals, ATablesPlacesLieInTheMap) {  // The forward pass reads the nearest pixels.
+TEST(InvalidArguments, ResizeTablesAreWithinTheMap) {  // The forward pass reads the nearest pixels.
     const Tensor x = Tensor::ones({1, 4, 4});
     const Tensor inside = Tensor::from<int32_t>({0, 3}, {1, 2}),
                  outside = Tensor::from<int32_t>({0, 2000000000}, {1, 2});
@@ -141,7 +141,7 @@ TEST(Refusals, ATablesPlacesLieInTheMap) {  // The forward pass reads the neares
                              [&] { differentiate(inside, outside); });
 }
 
-TEST(Refusals, OpsOfAnyNumberOfTensors) {
+TEST(InvalidArguments, VariadicOps) {
     const Tensor x = Tensor::ones({2, 3}), deep = Tensor::ones({1, 1, 1, 1, 1, 1, 1, 1});
     EXPECT_THROW(F::stack({deep, deep}, 0), ShapeError);
     EXPECT_THROW(F::stack({x, deep}, 0), ShapeError);

@@ -56,7 +56,7 @@ void expect_same(const Tensor &t, const Naive &n, const std::string &story) {
     ASSERT_EQ(t.dense(), one_piece) << story;
 }
 
-TEST(Tensors, RandomChainsOfViewsAgreeWithNaiveIndexing) {
+TEST(Tensors, RandomChainsOfViewsMatchNaiveIndexing) {
     std::mt19937 random(7);
     const auto below = [&](int64_t n) {
         return int64_t(random() % uint64_t(std::max<int64_t>(n, 1)));
@@ -205,7 +205,7 @@ TEST(Tensors, EmptyAndScalar) {
     EXPECT_FALSE(Tensor().defined());
 }
 
-TEST(Tensors, MakersOfEveryDtype) {
+TEST(Tensors, FactoriesOfEveryDtype) {
     for (int i = 0; i < dtype_count; i++) {
         const auto t = (DType)i;
         EXPECT_EQ(Tensor::ones({3}, t).to_vector<double>(), (std::vector<double>{1, 1, 1}))
@@ -349,7 +349,7 @@ TEST(Tensors, BorrowedMemory) {
     EXPECT_NO_THROW(Tensor::borrow(data, {1, 0}, {most, most}, DType::f32)) << "nothing is read";
 }
 
-TEST(Tensors, ErrorsNameWhatDisagrees) {
+TEST(Tensors, ErrorsNameBothValues) {
     const Tensor t = counting({2, 3});
     expect_error<DTypeError>("[tensor] asked for f64 data, the tensor is f32",
                              [&] { (void)t.data<double>(); });
@@ -402,7 +402,7 @@ TEST(Tensors, Text) {
     EXPECT_EQ(Tensor().text(), "undefined");
 }
 
-TEST(Tensors, NothingLeaks) {
+TEST(Tensors, LeakNothing) {
     const int64_t live = memory::stats().live_blocks;
     {
         Tensor a = counting({8, 8});

@@ -47,7 +47,7 @@ Batch golden_batch() {
 // The float64 run of the same network differs from these goldens by 1.9e-6 (logits), 3e-7
 // (gradients), 5.3e-7 (losses) and 7e-8 (parameters). Ours may differ as much in the other
 // direction.
-TEST(LeNet5, TenStepsOfMindSpore) {
+TEST(LeNet5, TenStepsMatchMindSpore) {
     const auto golden = load_npz(HALYARD_SOURCE_DIR "/tests/goldens/net_lenet5.npz");
     const examples::LeNet5 net(10);
     set_hash_weights(net);
@@ -74,7 +74,7 @@ TEST(LeNet5, TenStepsOfMindSpore) {
 }
 
 // Trains twelve batches of 8, with an update every four.
-TEST(LeNet5, AccumulatedGradientsOfMindSpore) {
+TEST(LeNet5, AccumulatedGradientsMatchMindSpore) {
     const auto golden = load_npz(HALYARD_SOURCE_DIR
                                  "/tests/goldens/net_lenet5_grad_accumulation.npz");
     const examples::LeNet5 net(10);
@@ -125,7 +125,7 @@ TEST(LeNet5, LossScaleChangesNothing) {
 // initial weights changed by one ulp, five times, it ended between 6.5e-6 and 2.6e-3 from the
 // goldens. So the first seven epochs are compared to within 1e-4, and the last three to within
 // MindSpore's own differences.
-TEST(LeNet5, DigitsReferenceB) {
+TEST(LeNet5, DigitsMatchReferenceB) {
     const auto run_of = [](const char *file) {
         return nlohmann::json::parse(
             std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/" + std::string(file)));

@@ -294,30 +294,30 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
         current = bytes;
         Heap::most = Heap::now;
         const int64_t before = Heap::now;
-        bool refused = false;
+        bool rejected = false;
         try {
             GetParam().load(file.path());
         } catch (const Error &) {
-            refused = true;
+            rejected = true;
         }
         // Streams, zlib's window and messages take this. libarchive accepts a name's length up to a
         // megabyte, and doubles its buffer to that; libzip accepts a number of entries up to 65535.
         const bool archive = GetParam().name.starts_with("tar") || GetParam().name == "npz";
         const int64_t besides = archive ? 4 << 20 : 512 << 10;
         EXPECT_LE(Heap::most - before, GetParam().memory * int64_t(bytes.size()) + besides);
-        return refused;
+        return rejected;
     }
     const MemoryFile file;
 };
 
-TEST_P(LoaderFuzz, NothingButErrorsOfOurs) {
+TEST_P(LoaderFuzz, ThrowsOnlyTheKitsErrors) {
     Heap::install();
     const Format &format = GetParam();
     for (const std::string &seed : format.seeds) {
         for (size_t n = 0; n <= seed.size(); n++)
             read(seed.substr(0, n));
     }
-    int64_t refused = 0;
+    int64_t rejected = 0;
     for (int64_t i = 0; i < times() && !HasFailure(); i++) {
         std::mt19937_64 random(static_cast<uint64_t>(i));
         const std::string &seed = format.seeds[random() % format.seeds.size()];
@@ -326,14 +326,14 @@ TEST_P(LoaderFuzz, NothingButErrorsOfOurs) {
                                 ? format.rearranged(seed, other, random)
                                 : changed(seed, other, random);
         if (random() % 2) format.repair(bytes);
-        refused += read(bytes);
+        rejected += read(bytes);
         if (HasFailure()) std::ofstream("fuzz.bin", std::ios::binary) << bytes;
     }
     RecordProperty("changed", std::to_string(times()));
-    RecordProperty("refused", std::to_string(refused));
+    RecordProperty("refused", std::to_string(rejected));
     if (std::getenv("HALYARD_FUZZ")) {
         std::printf("%s: %ld changed, %ld refused\n", format.name.c_str(), long(times()),
-                    long(refused));
+                    long(rejected));
     }
 }
 
