@@ -172,26 +172,27 @@ void repair_ckpt(std::string &s) {
               crc32(0, reinterpret_cast<const Bytef *>(s.data()), (uInt)(s.size() - 17)))));
 }
 
-std::vector<Format> formats() {
-    const auto golden = [](const std::string &name) { return bytes_in(goldens + name); };
-    std::string idx("\0\0\10\3\0\0\0\3\0\0\0\4\0\0\0\5", 16);
-    idx += std::string(60, 'x');
-    const std::string tar = golden("records.tar").substr(0, 6144);
+std::string golden(const std::string &name) {
+    return bytes_in(goldens + name);
+}
+
+std::string gzip(const std::string &text) {
     std::string packed(4096, '\0');
     z_stream z = {};
     deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY);
-    z.next_in = (Bytef *)tar.data();
-    z.avail_in = (uInt)tar.size();
+    z.next_in = (Bytef *)text.data();
+    z.avail_in = (uInt)text.size();
     z.next_out = (Bytef *)packed.data();
     z.avail_out = (uInt)packed.size();
     deflate(&z, Z_FINISH);
     packed.resize(z.total_out);
     deflateEnd(&z);
-    const std::string npy = testing::TempDir() + "fuzz.npy";
-    save_npy(npy, Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));
-    const auto web = [](const std::string &path) {
-        count_rows(WebDataset({path}, {"jpg;png", "cls", "__key__"}));
-    };
+    return packed;
+}
+
+std::vector<Format> image_formats() {
+    std::string idx("\0\0\10\3\0\0\0\3\0\0\0\4\0\0\0\5", 16);
+    idx += std::string(60, 'x');
     const auto image = [](const std::string &path) { decode_image(read_bytes(path), "image"); };
     return {
         {"idx", {idx}, [](const std::string &path) { read_idx(path, 3); }},
@@ -224,13 +225,29 @@ std::vector<Format> formats() {
          10 * 8 * 1032,
          repair_png,
          rearranged_png},
+    };
+}
+
+std::vector<Format> record_formats() {
+    const std::string tar = golden("records.tar").substr(0, 6144);
+    const auto web = [](const std::string &path) {
+        count_rows(WebDataset({path}, {"jpg;png", "cls", "__key__"}));
+    };
+    return {
         {"tar", {tar}, web, 8, repair_tar},
-        {"tar.gz", {packed}, web, 1032},
+        {"tar.gz", {gzip(tar)}, web, 1032},
         {"tfrecord",
          {golden("records.tfrecord")},
          [](const std::string &path) { count_rows(TFRecordDataset({path})); },
          64,
          repair_records},
+    };
+}
+
+std::vector<Format> tensor_formats() {
+    const std::string npy = testing::TempDir() + "fuzz.npy";
+    save_npy(npy, Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));
+    return {
         {"safetensors",
          {golden("checkpoint.safetensors")},
          [](const std::string &path) { load_safetensors(path); },
@@ -243,6 +260,13 @@ std::vector<Format> formats() {
         {"npy", {bytes_in(npy)}, [](const std::string &path) { load_npy(path); }},
         {"npz", {golden("records.npz")}, [](const std::string &path) { load_npz(path); }, 4},
     };
+}
+
+std::vector<Format> formats() {
+    std::vector<Format> all;
+    for (const auto &some : {image_formats(), record_formats(), tensor_formats()})
+        all.insert(all.end(), some.begin(), some.end());
+    return all;
 }
 
 // Applies one to four changes of the kinds that find faults: bytes, integers of either byte order,
