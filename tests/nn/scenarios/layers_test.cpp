@@ -253,7 +253,7 @@ TEST(Layers, LossesAndDropoutRejectInvalidArguments) {
     expect_error<AttrError>("[Dropout2d] p is 1.000000, expected 0 <= p < 1", [] { Dropout2d(1); });
 }
 
-TEST(Layers, AReshapeBetweenTwoTrainsBoth) {
+TEST(Layers, GradientsPassThroughAReshape) {
     const Dense first(6, 8), second(4, 2);
     const Tensor x = F::normal({3, 6});
     const auto gradients = [&](const auto &between) {
