@@ -1,9 +1,9 @@
 // matmul: c = a b, batched; either operand may be transposed.
 //
-// Transposition, batches and broadcasting reach the kernel as strides (registry/dispatch/planner.cpp),
-// so no operand is copied before the kernel runs. The elements of a are broadcast to vectors one by
-// one, so its strides don't matter. The layout of b decides between the variants: `b_s0` is its
-// stride along n, `b_s1` its stride along k.
+// Transposition, batches and broadcasting reach the kernel as strides
+// (registry/dispatch/planner.cpp), so no operand is copied before the kernel runs. The elements of
+// a are broadcast to vectors one by one, so its strides don't matter. The layout of b decides
+// between the variants: `b_s0` is its stride along n, `b_s1` its stride along k.
 //
 // Algorithm and schedules are those of Product (product.cpp). Why each variant exists, with
 // measurements: docs/kernel_measurements.md, "matmul".
@@ -18,6 +18,31 @@ struct Matmul : Product {
               "transpose_b swap the last two of an operand";
         alias = "MatMul";
         gpu = true;
+        add_variants();
+        samples = {"g=1 m=1 k=1 n=1",
+                   "g=1 m=3 k=5 n=7",
+                   "g=3 m=37 k=37 n=37",
+                   "g=1 m=200 k=19 n=97",
+                   "g=1 m=1 k=130 n=129",
+                   "g=1 m=41 k=261 n=13",
+                   "g=1 m=70 k=530 n=3 transpose_b=1",
+                   "g=1 m=3 k=530 n=70 transpose_b=1",
+                   "g=1 m=9 k=300 n=33 transpose_b=1",
+                   "g=1 m=3 k=70 n=9 transpose_b=1",
+                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1",
+                   "g=2 m=6 k=65 n=3 transpose_b=1",
+                   "g=1 m=8 k=17 n=5",
+                   "g=1 m=13 k=20 n=10",
+                   "g=1 m=96 k=20 n=96",
+                   "g=1 m=97 k=20 n=290",
+                   "g=1 m=96 k=20 n=96 transpose_b=1",
+                   "g=1 m=9 k=20 n=11 transpose_b=1",
+                   "g=1 m=179 k=8 n=65",
+                   "g=1 m=179 k=8 n=65 transpose_b=1"};
+        bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072",
+                 "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
+    }
+    void add_variants() {
         const DimExpr is_transposed = stride(b, 1) == 1 && stride(b, 0) != 1;
         const DimExpr in_rows = stride(b, 0) == 1;
         const DimExpr is_wide = d.n >= tile_vectors * lanes;
@@ -53,28 +78,6 @@ struct Matmul : Product {
         add(row(in_rows && is_wide));
 
         add(any());
-        samples = {"g=1 m=1 k=1 n=1",
-                   "g=1 m=3 k=5 n=7",
-                   "g=3 m=37 k=37 n=37",
-                   "g=1 m=200 k=19 n=97",
-                   "g=1 m=1 k=130 n=129",
-                   "g=1 m=41 k=261 n=13",
-                   "g=1 m=70 k=530 n=3 transpose_b=1",
-                   "g=1 m=3 k=530 n=70 transpose_b=1",
-                   "g=1 m=9 k=300 n=33 transpose_b=1",
-                   "g=1 m=3 k=70 n=9 transpose_b=1",
-                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1",
-                   "g=2 m=6 k=65 n=3 transpose_b=1",
-                   "g=1 m=8 k=17 n=5",
-                   "g=1 m=13 k=20 n=10",
-                   "g=1 m=96 k=20 n=96",
-                   "g=1 m=97 k=20 n=290",
-                   "g=1 m=96 k=20 n=96 transpose_b=1",
-                   "g=1 m=9 k=20 n=11 transpose_b=1",
-                   "g=1 m=179 k=8 n=65",
-                   "g=1 m=179 k=8 n=65 transpose_b=1"};
-        bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072",
-                 "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
     }
     Func c = output("c");
 

@@ -47,6 +47,36 @@ Convolution::Convolution(const std::string &name, const std::string &signature)
     }
     declare_conditions();
     contract = {Contract::products, 8};
+    declare_problems();
+}
+
+// Declares four lets of one spatial dimension. reach: the distance from the first window's row to
+// the last one's. near: the dilation at which two taps never meet the map in the same window. tap:
+// the last tap that begins above the map's end. position: the row of that tap in the first window,
+// which is no further outside than it takes to miss the map.
+void Convolution::declare_axis(const Axis &a) {
+    let(a.reach, max(a.output - 1, 0) * a.stride);
+    let(a.near, max(a.reach + a.extent + 1, 1));
+    let(a.tap, max(min(a.kernel - 1, (a.extent - 1 + a.before) / max(a.dilation, 1)), 0));
+    let(a.position, max(a.tap * a.dilation - a.before, -a.reach - 1));
+}
+
+void Convolution::declare_conditions() {
+    for (const Dim &one_or_more : {d.stride_h, d.stride_w, d.dil_h, d.dil_w})
+        require(one_or_more >= 1);
+    for (const Dim &padding : {d.top, d.bottom, d.left, d.right})
+        require(padding >= 0);
+    require(d.pad_mode == d.pad || d.top + d.bottom + d.left + d.right == 0);
+    for (const Dim &one_or_more : {d.group, d.h, d.w, d.c, d.o, d.u, d.v})
+        require(one_or_more >= 1);
+    require(d.c % d.group == 0);
+    require(d.o % d.group == 0);
+    require((d.u - 1) * d.dil_h + 1 <= d.h + d.border_top + d.border_bottom);
+    require((d.v - 1) * d.dil_w + 1 <= d.w + d.border_left + d.border_right);
+}
+
+// The samples reach every variant on every instruction set.
+void Convolution::declare_problems() {
     samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
                "n=1 c=2 h=5 w=3 o=3 u=2 v=2 pad_mode=same",
                "n=3 c=5 h=7 w=13 o=11 u=3 v=3 pad_mode=pad padding=1,1,1,1",
@@ -95,31 +125,6 @@ Convolution::Convolution(const std::string &name, const std::string &signature)
              "n=32 c=6 h=14 w=14 o=16 u=5 v=5"};
 }
 
-// Declares four lets of one spatial dimension. reach: the distance from the first window's row to
-// the last one's. near: the dilation at which two taps never meet the map in the same window. tap:
-// the last tap that begins above the map's end. position: the row of that tap in the first window,
-// which is no further outside than it takes to miss the map.
-void Convolution::declare_axis(const Axis &a) {
-    let(a.reach, max(a.output - 1, 0) * a.stride);
-    let(a.near, max(a.reach + a.extent + 1, 1));
-    let(a.tap, max(min(a.kernel - 1, (a.extent - 1 + a.before) / max(a.dilation, 1)), 0));
-    let(a.position, max(a.tap * a.dilation - a.before, -a.reach - 1));
-}
-
-void Convolution::declare_conditions() {
-    for (const Dim &one_or_more : {d.stride_h, d.stride_w, d.dil_h, d.dil_w})
-        require(one_or_more >= 1);
-    for (const Dim &padding : {d.top, d.bottom, d.left, d.right})
-        require(padding >= 0);
-    require(d.pad_mode == d.pad || d.top + d.bottom + d.left + d.right == 0);
-    for (const Dim &one_or_more : {d.group, d.h, d.w, d.c, d.o, d.u, d.v})
-        require(one_or_more >= 1);
-    require(d.c % d.group == 0);
-    require(d.o % d.group == 0);
-    require((d.u - 1) * d.dil_h + 1 <= d.h + d.border_top + d.border_bottom);
-    require((d.v - 1) * d.dil_w + 1 <= d.w + d.border_left + d.border_right);
-}
-
 Halide::Func Convolution::zero_outside(const Func &f, const Expr &w, const Expr &h,
                                        const Expr &channels) const {
     Func padded("padded");
@@ -149,6 +154,20 @@ bool Convolution::any_special(const Array &a, int64_t i, int64_t k) {
     return std::any_of(a.v.begin() + from, a.v.begin() + from + plane, special);
 }
 
+namespace {
+
+// Returns true if `a` has a special value in the 3 x 3 elements around [i, k, y, x].
+bool is_near_special(const Array &a, int64_t i, int64_t k, int64_t y, int64_t x) {
+    for (int64_t row = std::max<int64_t>(0, y - 1); row <= std::min(a.shape[2] - 1, y + 1); row++) {
+        const int64_t end = std::min(a.shape[3] - 1, x + 1);
+        for (int64_t column = std::max<int64_t>(0, x - 1); column <= end; column++)
+            if (Convolution::special(a(i, k, row, column))) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 void Convolution::excuse(Problem &p, const std::string &output, bool tiles,
                          const std::function<bool(int64_t, int64_t)> &touched) {
     bool any = false;
@@ -156,25 +175,16 @@ void Convolution::excuse(Problem &p, const std::string &output, bool tiles,
         any |= std::any_of(a.v.begin(), a.v.end(), special);
     if (!any) return;
     const Array &out = p(output);
-    Array &size = p.abs_sum[output];
-    const int64_t h = out.shape[2];
-    const int64_t w = out.shape[3];
+    Array &abs_sum = p.abs_sum[output];
     for (int64_t i = 0; i < out.shape[0]; i++) {
         for (int64_t k = 0; k < out.shape[1]; k++) {
             const bool all = touched(i, k);
-            for (int64_t y = 0; y < h; y++) {
-                for (int64_t x = 0; x < w; x++) {
-                    bool near = all;
-                    for (int64_t b = std::max<int64_t>(0, y - 1);
-                         tiles && b <= std::min(h - 1, y + 1); b++) {
-                        for (int64_t a = std::max<int64_t>(0, x - 1); a <= std::min(w - 1, x + 1);
-                             a++)
-                            near |= special(out(i, k, b, a));
-                    }
+            for (int64_t y = 0; y < out.shape[2]; y++) {
+                for (int64_t x = 0; x < out.shape[3]; x++) {
                     if (std::isnan(out(i, k, y, x)))
-                        size(i, k, y, x) = 0;
-                    else if (near)
-                        size(i, k, y, x) = INFINITY;
+                        abs_sum(i, k, y, x) = 0;
+                    else if (all || (tiles && is_near_special(out, i, k, y, x)))
+                        abs_sum(i, k, y, x) = INFINITY;
                 }
             }
         }

@@ -121,6 +121,7 @@ private:
     };
     void declare_axis(const Axis &a);
     void declare_conditions();
+    void declare_problems();
 };
 
 // A variant of a convolution or of one of its gradients, O.
@@ -138,36 +139,31 @@ protected:
 };
 
 template<class Body> void Convolution::each_product(Problem &p, const Body &body) const {
-    const int64_t cg = p["c"] / p["group"];
-    const int64_t og = p["o"] / p["group"];
-    const int64_t h = p["h"];
-    const int64_t w = p["w"];
-    const int64_t U = p["u"];
-    const int64_t V = p["v"];
-    const int64_t outs = p["o"];
-    const int64_t oh = p["oh"];
-    const int64_t ow = p["ow"];
-    const int64_t sh = p["stride_h"];
-    const int64_t sw = p["stride_w"];
-    const int64_t dh = p["dil_h"];
-    const int64_t dw = p["dil_w"];
-    const int64_t top = p["border_top"];
-    const int64_t left = p["border_left"];
-    for (int64_t i = 0; i < p["n"]; i++) {
-        for (int64_t o = 0; o < outs; o++) {
-            for (int64_t oy = 0; oy < oh; oy++) {
-                for (int64_t ox = 0; ox < ow; ox++) {
-                    for (int64_t k = 0; k < cg; k++) {
-                        for (int64_t u = 0; u < U; u++) {
-                            for (int64_t v = 0; v < V; v++) {
-                                const int64_t iy = oy * sh + u * dh - top;
-                                const int64_t ix = ox * sw + v * dw - left;
-                                body(i, o, oy, ox, o / og * cg + k, iy, ix, u, v,
-                                     iy >= 0 && iy < h && ix >= 0 && ix < w);
-                            }
-                        }
-                    }
+    const int64_t group_inputs = p["c"] / p["group"];
+    const int64_t group_outputs = p["o"] / p["group"];
+    // The products of output (i, o, oy, ox).
+    const auto each_tap = [&, h = p["h"], w = p["w"], kernel_h = p["u"], kernel_w = p["v"],
+                           dil_h = p["dil_h"],
+                           dil_w = p["dil_w"]](int64_t i, int64_t o, int64_t oy, int64_t ox) {
+        const int64_t top = oy * p["stride_h"] - p["border_top"];
+        const int64_t left = ox * p["stride_w"] - p["border_left"];
+        const int64_t first = o / group_outputs * group_inputs;
+        for (int64_t k = first; k < first + group_inputs; k++) {
+            for (int64_t u = 0; u < kernel_h; u++) {
+                for (int64_t v = 0; v < kernel_w; v++) {
+                    const int64_t iy = top + u * dil_h;
+                    const int64_t ix = left + v * dil_w;
+                    const bool inside = iy >= 0 && iy < h && ix >= 0 && ix < w;
+                    body(i, o, oy, ox, k, iy, ix, u, v, inside);
                 }
+            }
+        }
+    };
+    for (int64_t i = 0; i < p["n"]; i++) {
+        for (int64_t o = 0; o < p["o"]; o++) {
+            for (int64_t oy = 0; oy < p["oh"]; oy++) {
+                for (int64_t ox = 0; ox < p["ow"]; ox++)
+                    each_tap(i, o, oy, ox);
             }
         }
     }

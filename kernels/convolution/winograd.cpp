@@ -60,27 +60,22 @@ Expr Winograd::at(const Expr &ax, const Expr &ay, const Expr &ak, const Expr &an
 }
 
 void Winograd::schedule(const Cpu &cpu, Func o) const {
+    const int strip = cpu.pick("strip", {2, 1, 4});  // rows of tiles
+    const Var strips = schedule_output(cpu.lanes, o, strip);
+    schedule_image(cpu.lanes, o, strips);
+    schedule_filter(cpu.lanes);
+    schedule_product(cpu, o, strips);
+}
+
+Var Winograd::schedule_output(int v, Func o, int strip) const {
     const TailStrategy guard = TailStrategy::GuardWithIf;
-    const TailStrategy up = TailStrategy::RoundUp;
-    const int v = cpu.lanes;
-    const int across = cpu.pick("tiles_x", {cpu.has_avx512() ? 7 : 4});
-    const int down = cpu.pick("tiles_y", {cpu.has_avx512() ? 2 : 1});
-    const int strip = cpu.pick("strip", {2, 1, 4});
-    Func padded = padded_;
-    Func columns = columns_;
-    Func image = image_;
-    Func filter_columns = filter_columns_;
-    Func filter = filter_;
-    Func sum = sum_;
-    Func product = product_;
     Func rows = rows_;
     Func tile = tile_;
-    Var xo, xi, yo, yi, ks, kb, kk, co, ci, to, ti, so, si, inner;
+    Var xo, xi, yo, yi, ks, kb, kk, so;
     Var ox = o.args()[0];
     Var oy = o.args()[1];
     Var oc = o.args()[2];
     Var on = o.args()[3];
-    padded.compute_root().reorder(c, x, y, n).vectorize(c, v, up).parallel(y).parallel(n);
     o.split(oy, yo, yi, 2 * strip, guard)
         .split(yi, so, yi, 2, guard)
         .split(ox, xo, xi, 2, guard)
@@ -88,26 +83,6 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
         .split(kb, kb, kk, v, guard);
     o.reorder(kk, xi, yi, xo, kb, ks, so, yo, on);
     o.vectorize(kk).parallel(yo).parallel(on);
-    const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
-    image.compute_at(o, yo)
-        .split(c, co, ci, v, up)
-        .reorder(ci, i, j, co, tx, ty, n)
-        .vectorize(ci)
-        .bound(i, 0, 4)
-        .bound(j, 0, 4)
-        .unroll(i)
-        .unroll(j);
-    columns.compute_at(image, co).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
-    filter.compute_root()
-        .parallel(ko)
-        .split(ki, ki, inner, v)
-        .reorder(inner, i, j, ki, c, ko)
-        .vectorize(inner)
-        .bound(i, 0, 4)
-        .bound(j, 0, 4)
-        .unroll(i)
-        .unroll(j);
-    filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
     // On the stack, which is faster than memory from the pool.
     tile.compute_at(o, xo)
         .store_in(MemoryType::Stack)
@@ -125,10 +100,56 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
         .vectorize(k, v)
         .unroll(x)
         .unroll(j);
+    const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
     o.specialize(extent(2) % block_ == 0 && extent(0) % 2 == 0 && extent(1) % 2 == 0)
         .unroll(xi)
         .unroll(yi);
-    product.compute_at(o, yo)
+    return yo;
+}
+
+void Winograd::schedule_image(int v, const Func &o, const Var &strip) const {
+    const TailStrategy up = TailStrategy::RoundUp;
+    Func padded = padded_;
+    Func columns = columns_;
+    Func image = image_;
+    Var co, ci;
+    padded.compute_root().reorder(c, x, y, n).vectorize(c, v, up).parallel(y).parallel(n);
+    image.compute_at(o, strip)
+        .split(c, co, ci, v, up)
+        .reorder(ci, i, j, co, tx, ty, n)
+        .vectorize(ci)
+        .bound(i, 0, 4)
+        .bound(j, 0, 4)
+        .unroll(i)
+        .unroll(j);
+    columns.compute_at(image, co).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
+}
+
+void Winograd::schedule_filter(int v) const {
+    Func filter_columns = filter_columns_;
+    Func filter = filter_;
+    Var inner;
+    filter.compute_root()
+        .parallel(ko)
+        .split(ki, ki, inner, v)
+        .reorder(inner, i, j, ki, c, ko)
+        .vectorize(inner)
+        .bound(i, 0, 4)
+        .bound(j, 0, 4)
+        .unroll(i)
+        .unroll(j);
+    filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
+}
+
+void Winograd::schedule_product(const Cpu &cpu, const Func &o, const Var &strip) const {
+    const TailStrategy up = TailStrategy::RoundUp;
+    const int v = cpu.lanes;
+    const int across = cpu.pick("tiles_x", {cpu.has_avx512() ? 7 : 4});
+    const int down = cpu.pick("tiles_y", {cpu.has_avx512() ? 2 : 1});
+    Func sum = sum_;
+    Func product = product_;
+    Var to, ti, so, si;
+    product.compute_at(o, strip)
         .split(tx, to, ti, across, up)
         .split(ty, so, si, down, up)
         .bound_extent(ki, block_)
@@ -185,22 +206,19 @@ Expr SmallMapsWinograd::at(const Expr &ax, const Expr &ay, const Expr &ak, const
 
 // The times beside oneDNN's: docs/kernel_measurements.md, "Winograd".
 void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) const {
-    const TailStrategy guard = TailStrategy::GuardWithIf;
-    const TailStrategy up = TailStrategy::RoundUp;
-    const int v = cpu.lanes;
     const int across = cpu.pick(tiles, {cpu.has_avx512() ? default_tiles : 4});
-    Func run = run_;
-    Func padded = padded_;
-    Func columns = columns_;
-    Func image = image_;
-    Func bank = bank_;
-    Func filter_columns = filter_columns_;
-    Func filter = filter_;
-    Func part = part_;
-    Func product = product_;
+    const Var block = schedule_output(cpu.lanes, o);
+    schedule_image(cpu.lanes);
+    schedule_product(cpu.lanes, o, block, across);
+    schedule_filter(cpu.lanes);
+}
+
+// Returns the loop over blocks of output channels.
+Var SmallMapsWinograd::schedule_output(int v, Func o) const {
+    const TailStrategy guard = TailStrategy::GuardWithIf;
     Func rows = rows_;
     Func tile = tile_;
-    Var xo, xi, yo, yi, ks, kb, kk, to, ti, lo, li, inner;
+    Var xo, xi, yo, yi, ks, kb, kk;
     Var ox = o.args()[0];
     Var oy = o.args()[1];
     Var oc = o.args()[2];
@@ -210,49 +228,6 @@ void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) cons
         .split(oc, ks, kb, block_, guard)
         .split(kb, kb, kk, v, guard);
     o.reorder(kk, xi, yi, xo, kb, yo, on, ks).vectorize(kk).parallel(ks);
-    image.compute_root()
-        .bound(c, 0, v)
-        .reorder(c, i, j, t, b)
-        .vectorize(c)
-        .bound(i, 0, 4)
-        .bound(j, 0, 4)
-        .unroll(i)
-        .unroll(j)
-        .parallel(b);
-    padded.compute_at(image, b).bound_extent(c, v).reorder(c, x, y, n).vectorize(c);
-    columns.compute_at(image, t).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
-    // Filters are transposed in registers, 4 x 4 values at a time, which is faster than 8 x 8.
-    const Var from = run.args()[0];
-    const Var of = run.args()[1];
-    bank.compute_at(product, rb_)
-        .bound_extent(ki, block_)
-        .bound_extent(l, 9 * per_)
-        .split(ki, ki, inner, 4, up)
-        .split(l, lo, li, 4, TailStrategy::ShiftInwards);
-    bank.reorder(inner, li, lo, ki, b).vectorize(inner).unroll(li);
-    run.compute_at(bank, lo).bound_extent(from, 4).bound_extent(of, 4).vectorize(from).unroll(of);
-    filter.compute_at(product, rb_)
-        .bound_extent(ki, block_)
-        .bound_extent(c, v)
-        .split(ki, ki, inner, v)
-        .reorder(inner, i, j, ki, c, ko)
-        .vectorize(inner);
-    filter.bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
-    filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
-    product.compute_at(o, ks).bound_extent(ki, block_).vectorize(ki, v).unroll(ki);
-    product.update()
-        .split(t, to, ti, across, up)
-        .reorder(ki, ti, to, ko, i, j, rb_)
-        .vectorize(ki, v)
-        .unroll(ki)
-        .unroll(ti);
-    part.compute_at(product, to)
-        .bound_extent(ki, block_)
-        .bound_extent(t, across)
-        .vectorize(ki, v)
-        .unroll(ki)
-        .unroll(t);
-    part.update().reorder(ki, t, r_, i, j).vectorize(ki, v).unroll(ki).unroll(t);
     tile.compute_at(o, xo)
         .store_in(MemoryType::Stack)
         .bound_extent(k, v)
@@ -269,6 +244,70 @@ void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) cons
         .vectorize(k, v)
         .unroll(x)
         .unroll(j);
+    return ks;
+}
+
+void SmallMapsWinograd::schedule_image(int v) const {
+    Func padded = padded_;
+    Func columns = columns_;
+    Func image = image_;
+    image.compute_root()
+        .bound(c, 0, v)
+        .reorder(c, i, j, t, b)
+        .vectorize(c)
+        .bound(i, 0, 4)
+        .bound(j, 0, 4)
+        .unroll(i)
+        .unroll(j)
+        .parallel(b);
+    padded.compute_at(image, b).bound_extent(c, v).reorder(c, x, y, n).vectorize(c);
+    columns.compute_at(image, t).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
+}
+
+// Filters are transposed in registers, 4 x 4 values at a time, which is faster than 8 x 8.
+void SmallMapsWinograd::schedule_filter(int v) const {
+    Func run = run_;
+    Func bank = bank_;
+    Func filter_columns = filter_columns_;
+    Func filter = filter_;
+    Var lo, li, inner;
+    const Var from = run.args()[0];
+    const Var of = run.args()[1];
+    bank.compute_at(product_, rb_)
+        .bound_extent(ki, block_)
+        .bound_extent(l, 9 * per_)
+        .split(ki, ki, inner, 4, TailStrategy::RoundUp)
+        .split(l, lo, li, 4, TailStrategy::ShiftInwards);
+    bank.reorder(inner, li, lo, ki, b).vectorize(inner).unroll(li);
+    run.compute_at(bank, lo).bound_extent(from, 4).bound_extent(of, 4).vectorize(from).unroll(of);
+    filter.compute_at(product_, rb_)
+        .bound_extent(ki, block_)
+        .bound_extent(c, v)
+        .split(ki, ki, inner, v)
+        .reorder(inner, i, j, ki, c, ko)
+        .vectorize(inner);
+    filter.bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
+    filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
+}
+
+void SmallMapsWinograd::schedule_product(int v, const Func &o, const Var &block, int across) const {
+    Func part = part_;
+    Func product = product_;
+    Var to, ti;
+    product.compute_at(o, block).bound_extent(ki, block_).vectorize(ki, v).unroll(ki);
+    product.update()
+        .split(t, to, ti, across, TailStrategy::RoundUp)
+        .reorder(ki, ti, to, ko, i, j, rb_)
+        .vectorize(ki, v)
+        .unroll(ki)
+        .unroll(ti);
+    part.compute_at(product, to)
+        .bound_extent(ki, block_)
+        .bound_extent(t, across)
+        .vectorize(ki, v)
+        .unroll(ki)
+        .unroll(t);
+    part.update().reorder(ki, t, r_, i, j).vectorize(ki, v).unroll(ki).unroll(t);
 }
 
 void WinogradTaps::define(const Func &image, const Func &dy, const Expr &shift_x,

@@ -25,6 +25,12 @@ public:
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
+    // Returns the loop over strips of `strip` rows of tiles.
+    Var schedule_output(int v, Func o, int strip) const;
+    void schedule_image(int v, const Func &o, const Var &strip) const;
+    void schedule_filter(int v) const;
+    void schedule_product(const Cpu &cpu, const Func &o, const Var &strip) const;
+
     int block_ = 8;  // channels of the result whose filters are contiguous
     Func padded_{"padded"}, columns_{"columns"}, image_{"image_transform"},
         filter_columns_{"filter_columns"}, filter_{"filter_transform"};
@@ -58,6 +64,11 @@ public:
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
+    Var schedule_output(int v, Func o) const;
+    void schedule_image(int v) const;
+    void schedule_product(int v, const Func &o, const Var &block, int across) const;
+    void schedule_filter(int v) const;
+
     // output channels whose filters are contiguous; input channels of a run
     int block_ = 8, per_ = 1;
     Halide::Expr tiles_x_, tiles_;  // of a row, and of an image

@@ -8,9 +8,9 @@
 
 namespace halyard::dv::test {
 
-class Bench : public Sink {
+class InstructionRunner : public Sink {
 public:
-    explicit Bench(const std::string &profile) : memory_(Profile::named(profile), {}) {
+    explicit InstructionRunner(const std::string &profile) : memory_(Profile::named(profile), {}) {
         program_.name = "one";
         program_.profile = profile;
     }

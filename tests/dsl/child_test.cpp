@@ -27,18 +27,18 @@ TEST(Child, ReturnsText) {
     EXPECT_EQ(run_in_child("op", [&] { return large; }), large);
 }
 
-TEST(Child, ChangesNothingHere) {
+TEST(Child, DoesNotChangeItsParent) {
     int value = 1;
     run_in_child("op", [&] { return std::to_string(value = 2); });
     EXPECT_EQ(value, 1);
 }
 
-TEST(Child, ThrowsWhatItThrew) {
+TEST(Child, PropagatesErrors) {
     EXPECT_EQ(error_of([]() -> std::string { throw DTypeError("softmax", "no such type"); }),
               "[softmax] no such type");
 }
 
-TEST(Child, DiesAlone) {
+TEST(Child, CrashDoesNotEndTheParent) {
     const std::string aborted = error_of([]() -> std::string {
         std::fputs("LLVM ERROR: cannot select", stderr);
         std::abort();
@@ -49,7 +49,7 @@ TEST(Child, DiesAlone) {
     EXPECT_EQ(left, "[op] the code generator died (exit 3): ");
 }
 
-TEST(Child, IsStopped) {
+TEST(Child, StopsAtATimeLimit) {
     const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(error_of(
                   []() -> std::string {

@@ -32,7 +32,7 @@ Traffic doubled(Halide::TailStrategy tail, int64_t n) {
     return traffic_of(k, {{"n", n}});
 }
 
-TEST(Traffic, TailsCountAsTheyRun) {
+TEST(Traffic, CountsTails) {
     using Tail = Halide::TailStrategy;
     const Traffic guarded = doubled(Tail::GuardWithIf, 13);
     const Traffic overlapping = doubled(Tail::ShiftInwards, 13);
@@ -62,7 +62,7 @@ struct Staged : Op {
     void reference(Problem &) const override {}
 };
 
-TEST(Traffic, ScratchIsApart) {
+TEST(Traffic, CountsScratchSeparately) {
     Kernel k(std::make_unique<Staged>(), {});
     const Traffic t = traffic_of(k, {{"n", 100}});
     EXPECT_EQ(t.tensors.at("x").loaded, 400);
@@ -82,7 +82,7 @@ Traffic::Bytes global_bytes(const std::string &histogram) {
     return sum;
 }
 
-TEST(Traffic, SoftmaxOnAGpuMovesWhatASimulatorCounts) {
+TEST(Traffic, MatchesASimulatorForSoftmaxOnAGpu) {
     namespace fs = std::filesystem;
     if (std::system("oclgrind --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no oclgrind";
     if (op_table().names().empty()) list_all_ops(op_table());

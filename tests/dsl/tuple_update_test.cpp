@@ -193,7 +193,7 @@ void make_known(const Update &u, bool scheduled) {
 
 class Tuples : public testing::TestWithParam<std::tuple<size_t, bool>> {};
 
-TEST_P(Tuples, AreComputedFromOldValues) {
+TEST_P(Tuples, UseOldValues) {
     const auto &[at, scheduled] = GetParam();
     if (!library().find(Folded(updates[at], scheduled).name)) make_known(updates[at], scheduled);
     const Folded op(updates[at], scheduled);
@@ -238,7 +238,7 @@ struct InSteps : Folded {
     }
 };
 
-TEST(Exact, SeesATupleUpdateThatReadsNewValues) {
+TEST(Exact, FindsATupleUpdateThatReadsNewValues) {
     ASSERT_EQ(updates[6].name, std::string("quotient"));
     if (!library().find("folded_quotient")) make_known(updates[6], false);
     Options o;

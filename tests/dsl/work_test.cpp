@@ -68,7 +68,7 @@ TEST(Work, ConvolutionIsTwoPerTap) {
               expected(1, 64, 56, 56, 64, 1, 3, 3) * 5 / 8);
 }
 
-TEST(Work, StridesLeaveGapsInWhatIsRead) {
+TEST(Work, CountsOnlyElementsReadByStrides) {
     const Work w = work("conv2d", "n=1 c=4 h=9 w=9 o=2 u=1 v=1 stride=2,2");
     EXPECT_EQ(w.read.at("x"), 4 * 5 * 5);
     // Reads columns 0 1, 3 4 and 6 7.
@@ -77,7 +77,7 @@ TEST(Work, StridesLeaveGapsInWhatIsRead) {
     EXPECT_EQ(two.read.at("weight"), 4 * 2 * 2);
 }
 
-TEST(Work, FunctionsAreListedByName) {
+TEST(Work, ListsFunctionsByName) {
     const Work w = work("softmax", "n=10 c=7");
     // Each element has a maximum, a subtraction, an exp, an addition and a multiplication; each row
     // a division.
@@ -88,7 +88,7 @@ TEST(Work, FunctionsAreListedByName) {
               (std::map<std::string, int64_t>{{"gelu", 24}}));
 }
 
-TEST(Work, MovingIsNone) {
+TEST(Work, CopiesCountNoArithmetic) {
     const Work w = work("copy", "d0=2 d1=3 d2=5");
     EXPECT_EQ(w.operations(), 0);
     EXPECT_EQ(w.read.at("x"), 30);
@@ -114,7 +114,7 @@ struct Triangle : Op {
     void reference(Problem &) const override {}
 };
 
-TEST(Work, PredicatesCount) {
+TEST(Work, CountsPredicates) {
     Triangle op;
     const Work w = work_of(op, {{"n", 100}}, "");
     EXPECT_EQ(w.operations(), 100 * 101 / 2 + 100);
@@ -145,7 +145,7 @@ TEST(Work, SumsAreOnePerElement) {
     }
 }
 
-TEST(Work, IndicesPickAtMostAsManyRowsAsThereAreOfThem) {
+TEST(Work, GathersReadAtMostOneRowPerIndex) {
     Pick few, many;
     const Work w = work_of(few, {{"rows", 1000}, {"c", 8}, {"n", 5}}, "");
     EXPECT_EQ(w.read.at("table"), 5 * 8);

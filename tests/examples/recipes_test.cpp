@@ -53,7 +53,7 @@ protected:
     fs::path dir;
 };
 
-TEST_F(Recipes, Classifiers) {
+TEST_F(Recipes, ClassifiersLearn) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
     struct Case {
         const char *network;
@@ -71,7 +71,7 @@ TEST_F(Recipes, Classifiers) {
 
 // Trains six epochs on the licence, a text that doesn't change. A guess among all bytes costs ln
 // 256 = 5.55.
-TEST_F(Recipes, LanguageModels) {
+TEST_F(Recipes, LanguageModelsLearn) {
     std::ofstream(dir / "licence.txt") << std::ifstream(HALYARD_SOURCE_DIR "/LICENSE").rdbuf();
     for (const char *name : {"transformer", "lstm"}) {
         const auto [first, last] = losses(
@@ -102,7 +102,7 @@ TEST_F(Recipes, ContinuesAText) {
 }
 
 // A file that is no image is named in an error, or skipped.
-TEST_F(Recipes, DamagedImages) {
+TEST_F(Recipes, ReportsOrSkipsDamagedImages) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
     const fs::path damaged = dir / "train" / "3" / "0001.png";
     fs::resize_file(damaged, 100);
@@ -126,7 +126,7 @@ TEST_F(Recipes, DamagedImages) {
     EXPECT_EQ(rows(), 19);
 }
 
-TEST_F(Recipes, Errors) {
+TEST_F(Recipes, RejectsInvalidArguments) {
     expect_error<AttrError>(
         "[train] augment is for folders of image files, this network learns from texts", [] {
             (void)examples::recipe("lstm").prepare({.data = "docs", .size = 32, .augment = true});

@@ -63,7 +63,7 @@ void expect_good_ends(const std::string &device, uint64_t count, double seconds)
     all = run_calls(ops, o);
     for (const Failure &f : all.failures) ADD_FAILURE() << f.what << again(device, f.number);
     std::printf("%s: %llu calls of %zu ops, %llu of them refused\n", device.c_str(),
-                (unsigned long long)all.calls, ops.size(), (unsigned long long)all.refused);
+                (unsigned long long)all.calls, ops.size(), (unsigned long long)all.rejected);
 }
 
 bool answers(const std::string &device) {
@@ -89,7 +89,7 @@ TEST(CallFuzz, OnAscend) {
     expect_good_ends("ascend", number_in("HALYARD_FUZZ", 0) / 100, 60);
 }
 
-TEST(CallFuzz, OneCall) {
+TEST(CallFuzz, RunsOneCall) {
     const char *which = std::getenv("HALYARD_FUZZ_CALL");
     if (!which) GTEST_SKIP() << "HALYARD_FUZZ_CALL asks for none";
     std::istringstream words(which);
@@ -100,12 +100,12 @@ TEST(CallFuzz, OneCall) {
     set_device(device);
     const RandomCall call = random_call(all_ops(), number);
     std::printf("%s\n", call.text().c_str());
-    const Verdict v = judge(call);
+    const CallResult v = check_call(call);
     EXPECT_EQ(v.wrong, "");
-    std::printf("%s\n", v.refused ? "refused" : "done");
+    std::printf("%s\n", v.rejected ? "refused" : "done");
 }
 
-TEST(RandomCalls, AreTheSameOfTheSameNumber) {
+TEST(RandomCalls, AreDeterminedByTheirNumber) {
     std::set<std::string> different;
     for (uint64_t number = 0; number < 1000; number++) {
         const std::string text = random_call(all_ops(), number).text();
@@ -173,7 +173,7 @@ Outcome outcome_of(const char *name, KernelFn kernel) {
     CallOptions o;
     o.count = 300;
     o.seconds = 0.5;
-    o.most_failures = 3;
+    o.max_failures = 3;
     return run_calls({&library().at(name)}, o);
 }
 
@@ -182,7 +182,7 @@ std::string first_failure(const char *name, KernelFn kernel) {
     return all.failures.empty() ? "" : all.failures[0].what;
 }
 
-TEST(CallFuzz, SeesFaultsOfKernels) {
+TEST(CallFuzz, FindsFaultsOfKernels) {
     const auto has = [](const std::string &text, const char *part) {
         return text.find(part) != std::string::npos;
     };

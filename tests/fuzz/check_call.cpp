@@ -37,10 +37,10 @@ template<class T> Tensor filled(Draw &draw, const Operand &o, const Shape &disti
 
 // Returns the operand that the call means: dense, of full size. If it is passed with extents of 1
 // or broadcast, its elements repeat along those dimensions.
-Tensor meant(const Operand &o, uint64_t seed) {
+Tensor full_operand(const Operand &o, uint64_t seed) {
     Shape distinct = o.given();
-    if (o.lies.starts_with("still")) {
-        const int d = std::stoi(o.lies.substr(5));
+    if (o.layout.starts_with("still")) {
+        const int d = std::stoi(o.layout.substr(5));
         if (d < distinct.rank() && distinct[d] > 1) distinct[d] = 1;
     }
     Draw draw(seed);
@@ -52,7 +52,7 @@ double filler(DType t) {  // The value of memory that nobody should read.
     return is_float(t) ? NAN : t == DType::boolean ? 1 : 77;
 }
 
-Tensor lying(const Tensor &t, const std::string &how) {
+Tensor with_layout(const Tensor &t, const std::string &how) {
     const int rank = t.rank();
     if (how.empty()) return t;
     if (how == "reversed" || how == "swapped") {  // Both permutations are their own inverse.
@@ -80,14 +80,14 @@ Tensor lying(const Tensor &t, const std::string &how) {
 }
 
 // Returns the same operand as the caller passes it.
-Tensor passed(const Operand &o, const Tensor &dense) {
+Tensor passed_operand(const Operand &o, const Tensor &dense) {
     Tensor t = dense;
     const Shape given = o.given();
     for (int d = 0; d < given.rank(); d++)
         if (given[d] != o.shape[d]) t = t.slice(d, 0, given[d]);
     t = t.copy();
-    if (!o.lies.starts_with("still")) return lying(t, o.lies);
-    const int d = std::stoi(o.lies.substr(5));
+    if (!o.layout.starts_with("still")) return with_layout(t, o.layout);
+    const int d = std::stoi(o.layout.substr(5));
     return d < t.rank() && t.size(d) > 1 ? t.slice(d, 0, 1).copy().expand(given) : t;
 }
 
@@ -132,18 +132,20 @@ struct Attempt {
     bool out_of_memory = false;
 };
 
-class Trial {
+class CallCheck {
 public:
-    explicit Trial(const RandomCall &call) : call_(call), name_(call.op->record.name) {
+    explicit CallCheck(const RandomCall &call) : call_(call), name_(call.op->record.name) {
         for (size_t k = 0; k < call.operands.size(); k++) {
-            dense_.push_back(call.operands[k].defined ? meant(call.operands[k], call.seed + k)
-                                                      : Tensor());
+            dense_.push_back(call.operands[k].defined
+                                 ? full_operand(call.operands[k], call.seed + k)
+                                 : Tensor());
         }
         for (size_t k = 0; k < call.operands.size(); k++)
-            passed_.push_back(dense_[k].defined() ? passed(call.operands[k], dense_[k]) : Tensor());
+            passed_.push_back(dense_[k].defined() ? passed_operand(call.operands[k], dense_[k])
+                                                  : Tensor());
     }
 
-    Verdict verdict() {
+    CallResult check() {
         const Attempt first = attempt(passed_, call_.way);
         if (!first.wrong.empty()) return {first.wrong, false};
         if (!is_plain()) {
@@ -166,23 +168,23 @@ private:
                                    [](const Operand &o) { return o.broadcast != 0; });
     }
     bool is_plain() const {
-        const auto lies = [](const Operand &o) { return !o.lies.empty(); };
+        const auto has_layout = [](const Operand &o) { return !o.layout.empty(); };
         return call_.way != Way::in_place && !broadcasts() &&
-               std::ranges::none_of(call_.operands, lies);
+               std::ranges::none_of(call_.operands, has_layout);
     }
 
     // Returns how the call as passed differs from the one with dense tensors of full size.
     std::string difference(const Attempt &first, const Attempt &second) const {
         if (first.out_of_memory || second.out_of_memory) return "";
-        const bool may_refuse = broadcasts() || call_.way == Way::in_place || updates() ||
+        const bool may_reject = broadcasts() || call_.way == Way::in_place || updates() ||
                                 may_write();
         if (!first.error.empty()) {
-            return second.error.empty() && !may_refuse
+            return second.error.empty() && !may_reject
                        ? "refused only because of how tensors lie: " + first.error
                        : "";
         }
         if (!second.error.empty())
-            return may_refuse ? "" : "refused only where tensors are dense: " + second.error;
+            return may_reject ? "" : "refused only where tensors are dense: " + second.error;
         for (size_t k = 0; k < first.results.size(); k++) {
             const Tensor &a = first.results[k];
             const Tensor &b = second.results[k];
@@ -396,6 +398,6 @@ private:
 
 }  // namespace
 
-Verdict judge(const RandomCall &call) { return Trial(call).verdict(); }
+CallResult check_call(const RandomCall &call) { return CallCheck(call).check(); }
 
 }  // namespace halyard::fuzz

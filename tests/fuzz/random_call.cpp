@@ -12,7 +12,7 @@
 namespace halyard::fuzz {
 namespace {
 
-constexpr int64_t most_elements = 1 << 16;
+constexpr int64_t max_elements = 1 << 16;
 
 int64_t hostile_integer(Draw &draw) {
     using Limits = std::numeric_limits<int64_t>;
@@ -123,9 +123,9 @@ AttrValue hostile_value(Draw &draw, const AttrSpec &a) {
 }
 
 // Draws one call step by step: attributes and extents from a sample, then changes to them.
-class Drawing {
+class CallGenerator {
 public:
-    Drawing(const RegisteredOp &op, uint64_t number)
+    CallGenerator(const RegisteredOp &op, uint64_t number)
         : op_(op), record_(op.record),
           draw_(number), call_{&op, attributes_of_a_sample(), {}, {}, Way::run, draw_.bits()} {}
 
@@ -194,7 +194,7 @@ private:
         }
         for (int tries = 0; tries < 40; tries++) {
             draw_shapes(dims);
-            if (largest() <= most_elements) return;
+            if (largest() <= max_elements) return;
             auto most = std::ranges::max_element(dims, {}, [](auto &d) { return d.second; });
             if (most != dims.end()) most->second /= 2;
             for (int64_t &extent : common_) extent = std::min<int64_t>(extent, 3);
@@ -213,7 +213,7 @@ private:
     static int64_t volume(const Shape &shape) {
         int64_t elements = 1;
         for (const int64_t extent : shape)
-            elements = std::min(elements * std::max<int64_t>(extent, 1), 5 * most_elements);
+            elements = std::min(elements * std::max<int64_t>(extent, 1), 5 * max_elements);
         return elements;
     }
 
@@ -280,7 +280,7 @@ private:
     int64_t extent_of(const std::string &expression, const Dims &dims) {
         try {
             const int64_t extent = evaluate<int64_t>(expression, dims);
-            if (extent >= 0 && extent <= most_elements) return extent;
+            if (extent >= 0 && extent <= max_elements) return extent;
         } catch (const Error &) {  // No sample gives the name, or it divides by zero.
         }
         return 1 + int64_t(draw_.below(5));
@@ -288,7 +288,7 @@ private:
 
     // Changes what a caller may get wrong or pass in another way, one operand at a time.
     void lay_out() {
-        const bool lies = draw_.one_in(2);
+        const bool change_layouts = draw_.one_in(2);
         const bool changed = draw_.one_in(6);
         // Otherwise they may imply another full size.
         const bool broadcasts = !changed && draw_.one_in(3);
@@ -302,7 +302,7 @@ private:
             if (changed && draw_.one_in(2)) change_shape(o.shape);
             if (draw_.one_in(40)) o.dtype = any_dtype(draw_);
             if (undefined && draw_.one_in(2)) o.defined = false;
-            if (lies && draw_.one_in(2)) o.lies = some_lies(o.shape.rank());
+            if (change_layouts && draw_.one_in(2)) o.layout = random_layout(o.shape.rank());
             if (broadcasts && k != whole && draw_.one_in(2))
                 o.broadcast = some_dimensions(op_.signature.inputs[k], o.shape);
         }
@@ -333,25 +333,25 @@ private:
         default: shape[at] = int64_t(draw_.below(40));
         }
         for (int64_t &extent : shape) extent = std::max<int64_t>(extent, 0);
-        if (volume(shape) > 4 * most_elements) shape = {3};
+        if (volume(shape) > 4 * max_elements) shape = {3};
     }
 
-    std::string some_lies(int rank) {
+    std::string random_layout(int rank) {
         static const std::vector<std::string> all = {"reversed", "swapped", "gaps",
                                                      "pitch",    "shifted", "still"};
-        const std::string lies = draw_.of(all);
-        if (lies != "still") return lies;
-        return rank ? lies + std::to_string(draw_.below(uint64_t(rank))) : "shifted";
+        const std::string layout = draw_.of(all);
+        if (layout != "still") return layout;
+        return rank ? layout + std::to_string(draw_.below(uint64_t(rank))) : "shifted";
     }
 
     // Returns some of the dimensions that NumPy's rules let a caller pass with an extent of 1: any
     // if inputs of any rank broadcast against each other, and a leading ..n that another input has
     // too.
     unsigned some_dimensions(const TensorSpec &t, const Shape &shape) {
-        const auto places = [](const TensorSpec &o) {
+        const auto is_index = [](const TensorSpec &o) {
             return o.any_rank && !is_type_variable(o.dtype);
         };
-        if (record_.form == Form::composite && std::ranges::any_of(op_.signature.inputs, places))
+        if (record_.form == Form::composite && std::ranges::any_of(op_.signature.inputs, is_index))
             return 0;  // A shorter index has another meaning.
         const auto shared = [&](const TensorSpec &o) {
             return &o != &t && (t.any_rank ? o.any_rank : !t.group.empty() && o.group == t.group);
@@ -401,14 +401,14 @@ std::string RandomCall::text() const {
     for (const Operand &o : operands) {
         s += std::string(" | ") + (o.defined ? name_of(o.dtype) + o.given().text() : "undefined");
         if (o.broadcast) s += " for " + o.shape.text();
-        if (!o.lies.empty()) s += " " + o.lies;
+        if (!o.layout.empty()) s += " " + o.layout;
         s += std::string(" ") + values[size_t(o.values)];
     }
     return s;
 }
 
 RandomCall random_call(const std::vector<const RegisteredOp *> &ops, uint64_t number) {
-    return Drawing(*ops[number % ops.size()], number).call();
+    return CallGenerator(*ops[number % ops.size()], number).call();
 }
 
 }  // namespace halyard::fuzz

@@ -35,7 +35,7 @@ struct Operand {
     // The layout in memory: reversed (its dimensions), swapped (all but the last reversed), gaps
     // (between all elements), pitch (between rows), shifted (by one element), or stillN: dimension
     // N is broadcast.
-    std::string lies;
+    std::string layout;
     // A bit for each dimension in which the caller passes an extent of 1 and means the full one.
     unsigned broadcast = 0;
 

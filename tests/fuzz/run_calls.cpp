@@ -29,7 +29,7 @@ constexpr int64_t memory_limit = 128 << 20;
 // The memory that a child and its parent share.
 struct Shared {
     volatile uint64_t number;  // The number of the call that runs.
-    uint64_t done, refused;
+    uint64_t done, rejected;
     uint64_t wrong;  // The number of texts below that are used.
     struct {
         uint64_t number;
@@ -85,9 +85,9 @@ std::string seconds_text(double seconds) {
         s.number = number;
         limit_time(o.seconds);
         const RandomCall call = random_call(ops, number);
-        const Verdict v = judge(call);
+        const CallResult v = check_call(call);
         s.done++;
-        s.refused += v.refused;
+        s.rejected += v.rejected;
         if (!v.wrong.empty()) keep(s, number, call.text() + "\n    " + v.wrong);
     }
     limit_time(0);
@@ -130,12 +130,12 @@ Outcome run_calls(const std::vector<const RegisteredOp *> &ops, const CallOption
     const SharedMemory shared;
     Outcome all;
     const uint64_t end = o.first + o.count * o.stride;
-    for (uint64_t from = o.first; from < end && all.failures.size() < o.most_failures;) {
+    for (uint64_t from = o.first; from < end && all.failures.size() < o.max_failures;) {
         const uint64_t to = std::min(end, from + o.calls_per_child * o.stride);
         *shared = {};
         std::string died = end_of(ops, o, from, to, *shared);
         all.calls += shared->done;
-        all.refused += shared->refused;
+        all.rejected += shared->rejected;
         for (uint64_t k = 0; k < shared->wrong; k++)
             all.failures.push_back({shared->failures[k].number, shared->failures[k].what});
         if (died.empty()) {

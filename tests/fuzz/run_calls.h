@@ -15,16 +15,16 @@ struct Failure {
 };
 
 struct Outcome {
-    uint64_t calls = 0, refused = 0;
+    uint64_t calls = 0, rejected = 0;
     std::vector<Failure> failures;
 };
 
 struct CallOptions {
     std::string device = "cpu";
     uint64_t first = 0, count = 1;
-    uint64_t stride = 1;        // The difference between the numbers of successive calls.
-    double seconds = 10;        // The processor time that one call may take.
-    size_t most_failures = 50;  // Stops after this many.
+    uint64_t stride = 1;       // The difference between the numbers of successive calls.
+    double seconds = 10;       // The processor time that one call may take.
+    size_t max_failures = 50;  // Stops after this many.
     uint64_t calls_per_child = 2000;
 };
 

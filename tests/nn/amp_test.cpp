@@ -54,7 +54,7 @@ using Dtypes = std::map<std::string, DType>;
 constexpr DType f16 = DType::f16;
 constexpr DType f32 = DType::f32;
 
-TEST(Amp, LevelsChooseWhatComputesInHalf) {
+TEST(Amp, LevelsSelectLayersInHalf) {
     // The layers are 0 Conv2d, 1 BatchNorm2d, 2 ReLU, 3 Flatten, 4 Dense, 5 LayerNorm, 6 Dense.
     EXPECT_EQ(dtypes_at("O0"), (Dtypes{{"", f32},
                                        {"0", f32},
@@ -97,7 +97,7 @@ TEST(Amp, KeepBatchnormOverridesTheLevel) {
     EXPECT_EQ(dtypes_at("O3", {}, DType::bf16).at("4"), DType::bf16);
 }
 
-TEST(Amp, RefusesWhatWouldDoNothing) {
+TEST(Amp, RejectsArgumentsWithoutEffect) {
     EXPECT_THROW(auto_mixed_precision(network(), "O4"), AttrError);
     EXPECT_THROW(auto_mixed_precision(network(), "O0", true), AttrError);
     EXPECT_THROW(auto_mixed_precision(network(), "O1", false), AttrError);

@@ -55,7 +55,7 @@ Values gradient(const Tensor &x, const std::function<Tensor(const Tensor &)> &f)
 
 }  // namespace
 
-TEST(Call, AnyNumberOfTensors) {
+TEST(Call, TakesAnyNumberOfTensors) {
     const Scales cell;
     const Tensor x = Tensor::ones({2});
     EXPECT_EQ(values(cell(x)), (Values{2, 2}));
@@ -68,7 +68,7 @@ TEST(Call, AnyNumberOfTensors) {
         [&] { Flatten()(x, x, x, x); });
 }
 
-TEST(Call, ForwardHooksSeeAndReplaceUntilRemoved) {
+TEST(Call, ForwardHooksReplaceOutputsUntilRemoved) {
     const Scales cell;
     std::vector<std::string> order;
     const HookHandle pre = cell.register_forward_pre_hook([&](const Cell &c, Tensors in) {
@@ -96,7 +96,7 @@ TEST(Call, ForwardHooksSeeAndReplaceUntilRemoved) {
                              [&] { cell(x); });
 }
 
-TEST(Call, BackwardHooksSeeAndReplaceGradients) {
+TEST(Call, BackwardHooksReplaceGradients) {
     const Scales cell;
     const Tensor x = Tensor::ones({2});
     Values in, out;
@@ -132,7 +132,7 @@ TEST(Call, BackwardHooksSeeAndReplaceGradients) {
     EXPECT_EQ(calls, 3);
 }
 
-TEST(Call, BpropTakesThePlaceOfTheTape) {
+TEST(Call, BpropReplacesTheTape) {
     struct ByHand : Cell {
         Parameter p = parameter("p", Tensor::full({2}, 3));
         std::vector<Tensor> construct(Tensors in) const override {

@@ -51,7 +51,7 @@ struct Case {
 
 // Compares with MindSpore's statistics of the same initialisers: standard deviations agree to
 // sampling noise, and so do the ends of bounded distributions.
-TEST(Initializer, StatisticsOfMindSpore) {
+TEST(Initializer, StatisticsMatchMindSpore) {
     set_seed(1);
     const std::vector<Case> cases = {
         {"TruncatedNormal_0_02", TruncatedNormal(0.02), false},
@@ -128,7 +128,7 @@ TEST(Initializer, OrthogonalRowsOrColumns) {
     EXPECT_THROW(initializer(Orthogonal(), {3}), ShapeError);
 }
 
-TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
+TEST(Initializer, SameBitsForAnyNumberOfThreads) {
     std::vector<float> first;
     for (const int n : {1, 2, 3, 8}) {
         set_threads(n);
@@ -144,7 +144,7 @@ TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
 }
 
 // initializer("HeNormal") works as in MindSpore, which looks up class names in lower case.
-TEST(Initializer, MindSporesSpellings) {
+TEST(Initializer, AcceptsMindSporesNames) {
     const std::pair<const char *, const char *> spellings[] = {
         {"he_normal", "HeNormal"}, {"he_uniform", "HeUniform"},
         {"normal", "Normal"},      {"orthogonal", "Orthogonal"},
@@ -163,7 +163,7 @@ TEST(Initializer, MindSporesSpellings) {
     EXPECT_THROW(Initializer("normals"), AttrError);
 }
 
-TEST(Initializer, NamesNumbersTensors) {
+TEST(Initializer, AcceptsNamesNumbersAndTensors) {
     EXPECT_EQ(initializer("ones", {3}).to_vector<float>(), (std::vector<float>{1, 1, 1}));
     EXPECT_EQ(initializer("zeros", {2}).to_vector<float>(), (std::vector<float>{0, 0}));
     EXPECT_EQ(initializer(0.5, {2}, DType::f64).to_vector<double>(),

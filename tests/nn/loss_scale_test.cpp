@@ -91,7 +91,7 @@ TEST(LossScale, OverflowSkipsTheStep) {
     EXPECT_NE(net.trainable_params()[0].data().to_vector<float>(), before);
 }
 
-TEST(LossScale, HalfPrecisionLearnsAsFullDoes) {
+TEST(LossScale, HalfPrecisionLearnsLikeFullPrecision) {
     const SequentialCell full = regression();
     const TrainOneStepCell plain(WithLossCell(full, MSELoss()),
                                  Momentum(full.trainable_params(), 0.05, 0.9));

@@ -127,16 +127,16 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST(Optimizer, GoldensOfMindSpore) {
-    std::set<std::string> held;
+TEST(Optimizer, MatchesMindSpore) {
+    std::set<std::string> covered;
     for (const Case &c : cases()) {
-        held.insert(std::string("opt_") + c.golden + ".npz");
+        covered.insert(std::string("opt_") + c.golden + ".npz");
         EXPECT_LT(distance(c.golden, c.make), c.tolerance) << c.golden;
     }
     for (const auto &file :
          std::filesystem::directory_iterator(HALYARD_SOURCE_DIR "/tests/goldens")) {
         if (const std::string name = file.path().filename(); name.starts_with("opt_")) {
-            EXPECT_TRUE(held.count(name)) << name << " is held by no case";
+            EXPECT_TRUE(covered.count(name)) << name << " is used by no case";
         }
     }
     EXPECT_GT(distance("momentum_wd", momentum(0.1)), 1e-3);  // The comparison can fail.
@@ -169,7 +169,7 @@ void expect_formula(const Optimizer &optimizer, const Parameter &p, const Step &
     }
 }
 
-TEST(Optimizer, AdamWDecaysApartAndCorrectsTheBias) {
+TEST(Optimizer, AdamWDecouplesDecayAndCorrectsTheBias) {
     for (bool amsgrad : {false, true}) {
         const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
         double m = 0;
@@ -190,7 +190,7 @@ TEST(Optimizer, AdamWDecaysApartAndCorrectsTheBias) {
     }
 }
 
-TEST(Optimizer, NAdamLooksAhead) {
+TEST(Optimizer, NAdamMatchesItsPaper) {
     const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
     double m = 0;
     double v = 0;
@@ -211,7 +211,7 @@ TEST(Optimizer, NAdamLooksAhead) {
     });
 }
 
-TEST(Optimizer, RAdamRectifiesOnceTheMeanIsLongEnough) {
+TEST(Optimizer, RAdamMatchesItsPaper) {
     const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
     double m = 0;
     double v = 0;
@@ -249,7 +249,7 @@ TEST(Optimizer, CountsStepsAndClampsTheList) {
     EXPECT_NEAR(p.data().at({0}), 1 - 0.5 - 0.25 - 0.25, 1e-6);
 }
 
-TEST(Optimizer, RefusesWhatCannotBe) {
+TEST(Optimizer, RejectsInvalidArguments) {
     const Parameter p(Tensor::ones({2}), "w");
     const ParameterTuple one{p};
     EXPECT_THROW(Momentum(ParameterTuple{}, 0.1, 0.9), AttrError);
@@ -333,7 +333,7 @@ TEST(Optimizer, StateIsParameters) {
     }
 }
 
-TEST(Optimizer, RatesThatAreNumbersCanBeSet) {
+TEST(Optimizer, ConstantRatesCanBeSet) {
     const Parameter w(Tensor::ones({1}), "w");
     const Parameter b(Tensor::ones({1}), "b");
     const SGD o(std::vector<ParamGroup>{{.params = {w}}, {.params = {b}, .lr = 0.5}}, 0.1);
@@ -373,7 +373,7 @@ TEST(Optimizer, CentralizedGradientsHaveNoMean) {
 }
 
 // Parameters that the filter excludes keep their gradient and lose their decay, as in MindSpore.
-TEST(Optimizer, LarsLeavesOutWhatItsFilterSays) {
+TEST(Optimizer, LarsSkipsFilteredParameters) {
     const Parameter w(Tensor::ones({2}), "w");
     const Parameter b(Tensor::ones({2}), "bias");
     LARS(SGD(ParameterTuple{w, b}, 1, {.weight_decay = 0.5, .loss_scale = 2}), {.coefficient = 0.1})

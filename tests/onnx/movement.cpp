@@ -244,7 +244,7 @@ Results constant(const Node &n) {
         return {Tensor::scalar(double(n.integer("value_int", 0)), DType::i64)};
     if (n.attributes.contains("value_ints")) return {list(n.ints("value_ints"))};
     if (n.attributes.contains("value_float")) return {Tensor::scalar(n.real("value_float", 0))};
-    n.refuse_unless(n.attributes.contains("value_floats"), "constants of other types");
+    n.require_covered(n.attributes.contains("value_floats"), "constants of other types");
     const auto values = n.attributes["value_floats"].get<std::vector<float>>();
     return {Tensor::from(values, {int64_t(values.size())})};
 }

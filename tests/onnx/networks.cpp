@@ -123,8 +123,8 @@ Operator pool(const char *name) {
         const std::string primitive = of_rank(name, n[0], "d");
         if (!has_primitive(primitive)) throw NotCovered("no primitive " + primitive);
         const Window w(n, spatial_extents(n[0]), n.ints("kernel_shape"));
-        n.refuse_unless(n.results == 1, "indices");
-        n.refuse_unless(!w.dilated(), "dilations");
+        n.require_covered(n.results == 1, "indices");
+        n.require_covered(!w.dilated(), "dilations");
         Given given = {{"kernel_size", w.kernel},
                        {"stride", w.stride},
                        {"pad_mode", "pad"},
@@ -274,7 +274,7 @@ Results mean_variance(const Node &n) {
 // Inference only: the mask of training is drawn by another generator.
 Results dropout(const Node &n) {
     const bool drops = n.has(2) && n[2].at({}) != 0 && (!n.has(1) || n[1].item() != 0);
-    n.refuse_unless(!drops, "training_mode, whose numbers are another generator's");
+    n.require_covered(!drops, "training_mode, whose numbers are another generator's");
     Results all = {n[0]};
     if (n.results > 1) all.push_back(Tensor::ones(n[0].shape(), DType::boolean));
     return all;

@@ -37,7 +37,7 @@ struct Node {
         return attributes.value(name, otherwise);
     }
     Ints ints_of(size_t k) const { return in[k].to_vector<int64_t>(); }  // The values of input k.
-    void refuse_unless(bool covered, const std::string &what) const;     // Throws NotCovered.
+    void require_covered(bool covered, const std::string &what) const;   // Throws NotCovered.
 };
 
 using Results = std::vector<Tensor>;

@@ -24,7 +24,7 @@ void expect(const Tensor &t, DType d, const Doubles &v) {
     EXPECT_EQ(t.to_vector<double>(), v);
 }
 
-TEST(Promotion, NumbersTakeTheirPartnersDtype) {
+TEST(Promotion, NumbersTakeTheTensorsDtype) {
     for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
                     DType::i8, DType::u8})
         expect(F::add(Tensor::ones({2}, d), 2), d, {3, 3});
@@ -41,7 +41,7 @@ TEST(Promotion, TensorsOfDifferentDtypes) {
            {1.5});
 }
 
-TEST(Promotion, IsThatOfPyTorch) {
+TEST(Promotion, MatchesPyTorch) {
     std::ifstream golden(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/promotion.txt");
     int pairs = 0;
     for (std::string line; std::getline(golden, line);) {
@@ -64,14 +64,14 @@ TEST(Promotion, IsThatOfPyTorch) {
     EXPECT_EQ(pairs, 99);
 }
 
-TEST(Promotion, NumbersThatDoNotFitAreRefused) {
+TEST(Promotion, RejectsNumbersOutOfRange) {
     expect_error<DTypeError>("[add] number 300 is out of range of u8",
                              [] { F::add(Tensor::ones({1}, DType::u8), 300); });
     expect_error<DTypeError>("[mul] number -129 is out of range of i8",
                              [] { F::mul(Tensor::ones({1}, DType::i8), -129); });
 }
 
-TEST(Promotion, GradientsComeBackInTheInputsDtype) {
+TEST(Promotion, GradientsHaveTheInputsDtype) {
     const Tensor a = Tensor::ones({2}, DType::f32);
     const Tensor b = Tensor::full({2}, 3, DType::f64);
     Tape tape;
@@ -82,7 +82,7 @@ TEST(Promotion, GradientsComeBackInTheInputsDtype) {
     expect(g[1], DType::f64, {1, 1});
 }
 
-TEST(Primitive, Errors) {
+TEST(Primitive, RejectsInvalidArguments) {
     expect_error<AttrError>("[softmax] no attribute 'axes'", [] {
         Primitive("softmax", {{"axes", 1}});
     });
@@ -94,69 +94,71 @@ TEST(Primitive, Errors) {
     EXPECT_THROW(Primitive("sofmax"), DispatchError);
 }
 
-// The names are those of MindSpore's functions and classes, and of NumPy's and PyTorch's functions.
+// Other names of ops: those of MindSpore's functions and classes, and of NumPy's and PyTorch's
+// functions.
+const std::vector<std::pair<const char *, std::string>> aliases = {
+    {"absolute", "abs"},
+    {"negative", "neg"},
+    {"rint", "round"},
+    {"sgn", "sign"},
+    {"inv", "reciprocal"},
+    {"arcsin", "asin"},
+    {"arccos", "acos"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"arcsinh", "asinh"},
+    {"arccosh", "acosh"},
+    {"arctanh", "atanh"},
+    {"swish", "silu"},
+    {"log_sigmoid", "logsigmoid"},
+    {"hardtanh", "hard_tanh"},
+    {"hardsigmoid", "hard_sigmoid"},
+    {"hardswish", "hard_swish"},
+    {"hardshrink", "hard_shrink"},
+    {"softshrink", "soft_shrink"},
+    {"isnan", "is_nan"},
+    {"isinf", "is_inf"},
+    {"isfinite", "is_finite"},
+    {"subtract", "sub"},
+    {"multiply", "mul"},
+    {"divide", "div"},
+    {"true_divide", "div"},
+    {"floor_divide", "floor_div"},
+    {"remainder", "floor_mod"},
+    {"fmod", "mod"},
+    {"power", "pow"},
+    {"tensor_pow", "pow"},
+    {"eq", "equal"},
+    {"ne", "not_equal"},
+    {"lt", "less"},
+    {"le", "less_equal"},
+    {"gt", "greater"},
+    {"ge", "greater_equal"},
+    {"bitwise_left_shift", "left_shift"},
+    {"bitwise_right_shift", "right_shift"},
+    {"bitwise_invert", "bitwise_not"},
+    {"where", "select"},
+    {"clip", "clip_by_value"},
+    {"clamp", "clip_by_value"},
+    {"clone", "copy"},
+    {"sum", "reduce_sum"},
+    {"mean", "reduce_mean"},
+    {"prod", "reduce_prod"},
+    {"amax", "reduce_max"},
+    {"amin", "reduce_min"},
+    {"any", "reduce_any"},
+    {"all", "reduce_all"},
+    {"im2col", "unfold"},
+    {"ReLU", "relu"},
+    {"GeLU", "gelu_tanh"},
+    {"PReLU", "prelu"},
+    {"HSigmoid", "hard_sigmoid"},
+    {"Softmax", "softmax"},
+    {"MatMul", "matmul"}};
+
 TEST(Primitive, IsFoundByEveryNameItHas) {
-    const std::vector<std::pair<std::string, std::string>> names = {
-        {"absolute", "abs"},
-        {"negative", "neg"},
-        {"rint", "round"},
-        {"sgn", "sign"},
-        {"inv", "reciprocal"},
-        {"arcsin", "asin"},
-        {"arccos", "acos"},
-        {"arctan", "atan"},
-        {"arctan2", "atan2"},
-        {"arcsinh", "asinh"},
-        {"arccosh", "acosh"},
-        {"arctanh", "atanh"},
-        {"swish", "silu"},
-        {"log_sigmoid", "logsigmoid"},
-        {"hardtanh", "hard_tanh"},
-        {"hardsigmoid", "hard_sigmoid"},
-        {"hardswish", "hard_swish"},
-        {"hardshrink", "hard_shrink"},
-        {"softshrink", "soft_shrink"},
-        {"isnan", "is_nan"},
-        {"isinf", "is_inf"},
-        {"isfinite", "is_finite"},
-        {"subtract", "sub"},
-        {"multiply", "mul"},
-        {"divide", "div"},
-        {"true_divide", "div"},
-        {"floor_divide", "floor_div"},
-        {"remainder", "floor_mod"},
-        {"fmod", "mod"},
-        {"power", "pow"},
-        {"tensor_pow", "pow"},
-        {"eq", "equal"},
-        {"ne", "not_equal"},
-        {"lt", "less"},
-        {"le", "less_equal"},
-        {"gt", "greater"},
-        {"ge", "greater_equal"},
-        {"bitwise_left_shift", "left_shift"},
-        {"bitwise_right_shift", "right_shift"},
-        {"bitwise_invert", "bitwise_not"},
-        {"where", "select"},
-        {"clip", "clip_by_value"},
-        {"clamp", "clip_by_value"},
-        {"clone", "copy"},
-        {"sum", "reduce_sum"},
-        {"mean", "reduce_mean"},
-        {"prod", "reduce_prod"},
-        {"amax", "reduce_max"},
-        {"amin", "reduce_min"},
-        {"any", "reduce_any"},
-        {"all", "reduce_all"},
-        {"im2col", "unfold"},
-        {"ReLU", "relu"},
-        {"GeLU", "gelu_tanh"},
-        {"PReLU", "prelu"},
-        {"HSigmoid", "hard_sigmoid"},
-        {"Softmax", "softmax"},
-        {"MatMul", "matmul"}};
-    for (auto &[name, op] : names)
-        EXPECT_EQ(find_op(name.c_str()).record.name, op) << name;
+    for (auto &[name, op] : aliases)
+        EXPECT_EQ(find_op(name).record.name, op) << name;
     const Tensor x = Tensor::full({1}, -2, DType::f32);
     expect(F::where(F::lt(x, 0), F::absolute(x), x), DType::f32, {2});
     expect(F::clamp(F::remainder(x, 5), 0, 2), DType::f32, {2});

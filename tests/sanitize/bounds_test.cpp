@@ -33,11 +33,11 @@ protected:
     void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(BoundsDeathTest, AReadPastAnInputIsSeen) {
+TEST_F(BoundsDeathTest, DetectsAReadPastAnInput) {
     EXPECT_DEATH(softmax(true_length, claimed), in_the_kernel("READ"));
 }
 
-TEST_F(BoundsDeathTest, AWritePastAnOutputIsSeen) {
+TEST_F(BoundsDeathTest, DetectsAWritePastAnOutput) {
     EXPECT_DEATH(softmax(claimed, true_length), in_the_kernel("WRITE"));
 }
 

@@ -48,8 +48,8 @@ protected:
     void write(const char *name, const std::string &bytes) const {
         std::ofstream(dir / name, std::ios::binary) << bytes;
     }
-    void expect_refused(const std::string &args, const std::string &message,
-                        const std::string &environment = "") const {
+    void expect_rejected(const std::string &args, const std::string &message,
+                         const std::string &environment = "") const {
         const Result r = halyard(args, environment);
         EXPECT_EQ(r.status, 1) << args << r.out << r.err;
         EXPECT_NE(r.err.find(message), std::string::npos) << args << ": " << r.err;

@@ -89,14 +89,14 @@ TEST(Model, LearnsAndEvaluates) {
     EXPECT_EQ(model.predict(Tensor::ones({3, 2})).shape(), (Shape{3, 2}));
 }
 
-TEST(Model, TellsItsCallbacksInOrder) {
+TEST(Model, CallsItsCallbacksInOrder) {
     Learner s;
     std::string log;
     s.model.train(2, points(6).batch(2), {Recorder(log)});
     EXPECT_EQ(log, "[(1<1><2><3>)(2<1><2><3>)]");
 }
 
-TEST(Model, SinkRunsOnWhereItStopped) {
+TEST(Model, SinkContinuesWhereItStopped) {
     Learner s;
     std::string log;
     s.model.train(3, points(6).batch(2), {Recorder(log)},
@@ -131,7 +131,7 @@ TEST(Model, EvaluatesBeforeTheEndOfAnEpoch) {
     EXPECT_THROW(s.model.fit(2, points(6).batch(2), valid, {}, {.valid_frequency = 0}), AttrError);
 }
 
-TEST(Model, TellsWhatACallbackNeeds) {
+TEST(Model, PassesTheRunContextToCallbacks) {
     struct Look : Callback {
         void on_train_step_end(RunContext &c) override {
             EXPECT_EQ(c.mode, RunContext::Mode::train);
@@ -156,7 +156,7 @@ TEST(Model, TellsWhatACallbackNeeds) {
 }
 
 // Compares two epochs at once with the same in parts that end anywhere.
-TEST(Model, GoesOnWhereATrainingStopped) {
+TEST(Model, ResumesAnywhere) {
     struct StopAt : Callback {
         explicit StopAt(int64_t s) : step(s) {}
         void on_train_step_end(RunContext &c) override { c.stop = c.global_step == step; }
@@ -216,7 +216,7 @@ TEST(Model, ScalesItsLoss) {
 }
 
 // In a step that clips, each update is at most as long as the learning rate times the clip's norm.
-TEST(Model, TrainsWithAStepOfOnesOwn) {
+TEST(Model, TrainsWithACustomStep) {
     struct ClippedStep : nn::Cell {
         ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt)
             : Cell(false), network(child("network", net)), weights(net.trainable_params()),
@@ -275,7 +275,7 @@ struct SwappedEval : nn::Cell {
     nn::AnyCell net;
 };
 
-TEST(Model, EvaluatesWithANetworkOfOnesOwn) {
+TEST(Model, EvaluatesWithACustomNetwork) {
     const Learner l;
     const dataset::Dataset data = points(64).batch(8);
     const Model own(l.net, {}, {}, {"acc", "loss"}, {},
@@ -300,7 +300,7 @@ TEST(Model, EvaluatesWithANetworkOfOnesOwn) {
                  AttrError);
 }
 
-TEST(Model, StopsWhenAsked) {
+TEST(Model, StopsOnRequest) {
     struct Stop : Callback {
         void on_train_step_end(RunContext &c) override {
             if (c.global_step == 4) c.request_stop();
@@ -312,7 +312,7 @@ TEST(Model, StopsWhenAsked) {
     EXPECT_EQ(log, "[(1<1><2><3>)(2<1>)]");
 }
 
-TEST(Model, Errors) {
+TEST(Model, RejectsInvalidArguments) {
     Learner s;
     EXPECT_THROW(Model(s.net, {}, {}, {"f1"}), AttrError);
     EXPECT_THROW(Model(s.net, {}, {}, {"loss"}), AttrError);
@@ -325,7 +325,7 @@ TEST(Model, Errors) {
                  AttrError);
 }
 
-TEST(Callback, LossMonitorPrintsAndRefusesNaN) {
+TEST(Callback, LossMonitorPrintsAndRejectsNaN) {
     std::ostringstream out;
     LossMonitor every(2, out);
     LossMonitor epoch_end(0, out);
@@ -362,7 +362,7 @@ TEST(Callback, ProgressBarIsPlainInFiles) {
     EXPECT_NE(terminal.str().find("████████████████████████████████▏"), std::string::npos);
 }
 
-TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
+TEST(Callback, ProgressBarShowsRatesQueueResultsAndTimeLeft) {
     const auto drawn = [](bool terminal, int columns) {
         std::ostringstream out;
         ProgressBar bar(out, terminal, columns);
@@ -406,22 +406,23 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
     EXPECT_EQ(drawn(true, 60).find("█"), std::string::npos);
 }
 
-TEST(Callback, TimeMonitorTellsStepsEpochsAndEvaluations) {
+TEST(Callback, TimeMonitorReportsStepsEpochsAndEvaluations) {
     std::ostringstream out;
     Learner s;
     s.model.fit(1, points(8).batch(2), points(4).batch(2),
                 {TimeMonitor({.per_print_times = 2, .data_time = true}, out)});
-    const std::string said = out.str();
+    const std::string reported = out.str();
     const std::string lines[] = {
         "epoch: 1 step: 2, per step time: ", "epoch: 1 step: 4, per step time: ",
         "Eval epoch time: ", "Train epoch time: "};
     size_t at = 0;
     for (const std::string &line : lines) {
-        const size_t found = said.find(line, at);
-        ASSERT_NE(found, std::string::npos) << line << said;
-        EXPECT_NE(said.substr(found, said.find('\n', found) - found).find(" ms (data time: "),
-                  std::string::npos)
-            << said;
+        const size_t found = reported.find(line, at);
+        ASSERT_NE(found, std::string::npos) << line << reported;
+        EXPECT_NE(
+            reported.substr(found, reported.find('\n', found) - found).find(" ms (data time: "),
+            std::string::npos)
+            << reported;
         at = found + 1;
     }
     EXPECT_THROW(TimeMonitor({.per_print_times = -1}), AttrError);

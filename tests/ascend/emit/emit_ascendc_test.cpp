@@ -81,13 +81,13 @@ std::vector<uint8_t> through_ascendc(const Program &p, int *lines) {
     folder.write("kernel.cpp", emit_ascendc(p));
     const std::string library = folder.path() + "/" + p.name + ".so";
     int status = 0;
-    const std::string said = test::output_of(
+    const std::string reported = test::output_of(
         HALYARD_CXX
             " -std=c++17 -O0 -Wall -Wextra -shared -fPIC -fno-gnu-unique -I" HALYARD_SOURCE_DIR
             "/tests/ascend/shims " +
             folder.path() + "/kernel.cpp -o " + library,
         &status);
-    EXPECT_EQ(said, "") << emit_ascendc(p);
+    EXPECT_EQ(reported, "") << emit_ascendc(p);
     if (status != 0) return {};
     void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_NE(handle, nullptr) << dlerror();
@@ -116,7 +116,7 @@ std::vector<uint8_t> through_ascendc(const Program &p, int *lines) {
     return test::bytes(p, gm);
 }
 
-TEST(AscendC, RunsWithTheSameBits) {
+TEST(AscendC, EmittedKernelsGiveTheSameBits) {
     int lines = 0;
     for (const Program &p :
          {test::add_relu_builder(16384, 4, 1024).build(), test::softmax_builder(6, 256).build(),
@@ -126,7 +126,7 @@ TEST(AscendC, RunsWithTheSameBits) {
     std::printf("%d instructions issued\n", lines);
 }
 
-TEST(AscendC, HeaderAndGuard) {
+TEST(AscendC, HasHeaderAndGuard) {
     Program p = test::add_relu_builder(4096, 1, 1024).build();
     p.schedule_hash = "1f3a";
     const std::string text = emit_ascendc(p);
@@ -135,7 +135,7 @@ TEST(AscendC, HeaderAndGuard) {
     EXPECT_EQ(text.find("using namespace"), std::string::npos);
 }
 
-TEST(AscendC, RefusesWhatItCantSay) {
+TEST(AscendC, RejectsUnsupportedPrograms) {
     Program p = parse_program(
         "program p ascend910 blocks=1\nalloc l1 l f16[512] @0\nalloc l0a a f16[256] @0\nload3d "
         "a[0], l[0]  h=4 w=4 c1=1 m=16 k=16 pad_value=-1\n");

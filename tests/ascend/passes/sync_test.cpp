@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, Program>> programs() {
     return all;
 }
 
-TEST(Sync, NothingRaces) {
+TEST(Sync, ProgramsHaveNoRaces) {
     for (const auto &[name, p] : programs())
         EXPECT_TRUE(run(p).empty()) << name << "\n" << to_text(run(p)) << to_text(p);
 }
@@ -94,7 +94,7 @@ TEST(Sync, EveryDeletedInstructionIsReported) {
 
 // Without both sides of a flag the counts still balance. What remains is a race, unless the flag
 // was redundant.
-TEST(Sync, NoFlagIsForNothing) {
+TEST(Sync, NoFlagIsRedundant) {
     int pairs = 0, needless = 0;
     for (const auto &[name, p] : programs()) {
         std::map<std::string, int> keys;
@@ -143,7 +143,7 @@ TEST(Sync, TimeOrderGivesTheSameBits) {
 }
 
 // The loop loads the next iteration's slot. One flag for both slots keeps it in order.
-TEST(Sync, NextTurnsSlotIsLoadedAhead) {
+TEST(Sync, PrefetchesTheNextSlot) {
     Program p = parse_program("program ahead ascend910 blocks=1\ngm x f16[1024] in\ngm y f16[1024] "
                               "out\nalloc ubuf u f16[128] slots=2\nalloc ubuf v f16[128] slots=2\n"
                               "data_move u[0], x[0]  burst=8\nfor i in 0, 8 {\nif i < 7 "
@@ -170,7 +170,7 @@ TEST(Sync, InPlaceKeepsItsSlots) {
 }
 
 // Each of 500 steps needs a barrier of its own, and none of them restarts the analysis.
-TEST(Sync, LongProgramsAreWalkedAFewTimes) {
+TEST(Sync, VisitsLongProgramsAFewTimes) {
     std::string text = "program steps ascend910 blocks=1\ngm x f16[128] in\ngm y f16[128] "
                        "out\nalloc ubuf u f16[128]\n"
                        "data_move u[0], x[0]  burst=8\n";
@@ -187,7 +187,7 @@ TEST(Sync, LongProgramsAreWalkedAFewTimes) {
 }
 
 // An unknown condition has two branches. The plan holds on both, whichever was visited last.
-TEST(Sync, BothBranchesAreInOrder) {
+TEST(Sync, OrdersBothBranches) {
     Program p = parse_program("program ways ascend910 blocks=2\ngm x f16[256] in\ngm y f16[256] "
                               "out\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\n"
                               "data_move u[0], x[0]  burst=8\nif block_idx < 1 {\nvec_relu v[0], "
@@ -200,7 +200,7 @@ TEST(Sync, BothBranchesAreInOrder) {
     EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
 }
 
-TEST(Sync, FlagsRunOut) {
+TEST(Sync, ReportsThatFlagsAreExhausted) {
     // Seven inputs have a buffer each that is read elsewhere, which takes more flags than there
     // are.
     Builder b("many", "ascend910");

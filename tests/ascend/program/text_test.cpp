@@ -75,7 +75,7 @@ TEST(Text, PrintingAndParsingAreInverse) {
     std::printf("%d lines\n", lines);
 }
 
-TEST(Text, Golden) {
+TEST(Text, MatchesGoldens) {
     const std::pair<const char *, Program> goldens[] = {
         {"add_relu", test::add_relu_builder(65536, 8, 2048).build()},
         {"softmax", test::softmax_builder(64, 512).build()},
@@ -96,7 +96,7 @@ TEST(Text, Golden) {
     }
 }
 
-TEST(Text, WrongTextIsRefusedWithItsPlace) {
+TEST(Text, RejectsInvalidTextWithItsPosition) {
     const std::pair<const char *, const char *> wrong[] = {
         {"", "line 1: expected 'program NAME PROFILE blocks=N'"},
         {"gm x f16[1] in\n", "line 1, column 1: expected 'program'"},
@@ -146,7 +146,7 @@ TEST(Expr, FoldsAndRounds) {
     EXPECT_EQ(r->max, 100);
 }
 
-TEST(Profile, ConstantsSayWhereTheyAreFrom) {
+TEST(Profile, ConstantsNameTheirSources) {
     for (const std::string &name : Profile::names()) {
         const Profile &p = Profile::named(name);
         int tags[3] = {};

@@ -36,7 +36,7 @@ double addition(int64_t src0, int64_t src1, int64_t dst, int blk0, int rep0) {
     return simulate(p, {}, {}, only_time).cycles / 1000;
 }
 
-TEST(Calibration, BankClashes) {
+TEST(Calibration, MatchesPublishedBankConflicts) {
     const struct {
         int64_t src0, src1, dst;
         int blk, rep;
@@ -105,7 +105,7 @@ SimResult ladder(const Rung &r, int64_t turns) {
     return simulate(p, {}, {}, only_time);
 }
 
-TEST(Calibration, AdditionLadder) {
+TEST(Calibration, MatchesPublishedAdditions) {
     const Rung rungs[] = {
         {"1 one core, 8 KB", 1, 4096, 1, false, false, true, 6909.14, 6208.76, 761.65},
         {"2 48 cores, 8 KB", 48, 4096, 1, true, false, true, 297.14, 215.485, 15.885},
@@ -130,7 +130,7 @@ TEST(Calibration, AdditionLadder) {
 
 // A step of an 8192^3 matmul with tiles of 128 x 256 x 64 has one mmad, and loads of both operands
 // into l0.
-TEST(Calibration, MatmulSteps) {
+TEST(Calibration, MatchesPublishedMatmulSteps) {
     const Program p = parse_program(R"(program steps ascend910b blocks=1
 alloc l1 a f16[8192]
 alloc l1 b f16[16384]
@@ -151,7 +151,7 @@ for i in 0, 100 {
     row("its operands into l0, cycles", s.stats[0].busy[size_t(Pipe::mte1)] / 100, 429.1, 0.03);
 }
 
-TEST(Calibration, MoreIsNeverSlower) {
+TEST(Calibration, WorkOnlyAddsTime) {
     double last = INFINITY;
     for (const int cores : {1, 2, 4, 8, 16, 32, 48}) {
         const double now =

@@ -48,7 +48,7 @@ std::vector<Issue> of_emitting(Program p) {
 
 struct Fault {
     const char *id, *program;  // after the line "program p PROFILE blocks=BLOCKS"
-    std::vector<std::string> says;
+    std::vector<std::string> messages;
     const char *profile = "ascend910";
     int blocks = 1;
     std::vector<Issue> (*find)(Program) = issues_of;
@@ -204,7 +204,7 @@ const Fault faults[] = {
      2},
 };
 
-TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
+TEST(Hazards, FindsAndLocatesEveryPlantedFault) {
     std::set<std::string> ids;
     for (const Fault &f : faults) {
         SCOPED_TRACE(f.program);
@@ -213,7 +213,7 @@ TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
         for (const Issue &i : issues)
             if (i.id == f.id) found += i.text + "\n";
         EXPECT_FALSE(found.empty()) << f.id << " wasn't found, but:\n" << to_text(issues);
-        for (const std::string &s : f.says)
+        for (const std::string &s : f.messages)
             EXPECT_NE(found.find(s), std::string::npos) << "'" << s << "' isn't in\n" << found;
         EXPECT_TRUE(found.find("fault.cpp:") != std::string::npos || found.find("p: ") == 0)
             << "neither a line nor the program is in\n"
@@ -227,28 +227,28 @@ TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
 }
 
 // An id that is reported without being listed would have no fault here.
-TEST(Hazards, EveryIdIsListed) {
-    std::set<std::string> listed, told;
+TEST(Hazards, ListsEveryId) {
+    std::set<std::string> listed, found;
     for (const IssueKind &k : issue_kinds)
         listed.insert(k.id);
     const std::regex id("\"([EW]-[A-Z0-9]+)");
     for (const char *folder : {"/ascend", "/dsl/ascend"}) {
-        for (const auto &file :
-             std::filesystem::directory_iterator(std::string(HALYARD_SOURCE_DIR) + folder)) {
+        for (const auto &file : std::filesystem::recursive_directory_iterator(
+                 std::string(HALYARD_SOURCE_DIR) + folder)) {
             if (file.path().extension() != ".cpp") continue;
             std::stringstream source;
             source << std::ifstream(file.path()).rdbuf();
             const std::string text = source.str();
             for (std::sregex_iterator m(text.begin(), text.end(), id), end; m != end; ++m)
-                told.insert((*m)[1]);
+                found.insert((*m)[1]);
         }
     }
-    EXPECT_EQ(told, listed);
+    EXPECT_EQ(found, listed);
 }
 
 // In program order the numbers are right without the flag. Only time order and the checks show that
 // it is missing.
-TEST(Hazards, MissingFlagShowsInTime) {
+TEST(Hazards, TimeOrderRevealsAMissingFlag) {
     const auto run = [](bool flag, bool in_time_order) {
         const Program p = [&] {
             Program q = parse_program(
@@ -278,7 +278,7 @@ TEST(Hazards, MissingFlagShowsInTime) {
     EXPECT_EQ(run(false, true), 1);  // vec_dup left this value there.
 }
 
-TEST(Hazards, WrongArguments) {
+TEST(Hazards, RejectsInvalidArguments) {
     const Program p = test::add_relu_builder(4096, 1, 2048).build();
     EXPECT_THROW(simulate(p, {}), AttrError);
     test::Gm gm(p);

@@ -75,7 +75,7 @@ int count(const std::string &text, const std::string &part) {
 
 class Golden : public testing::TestWithParam<Call> {};
 
-TEST_P(Golden, Text) {
+TEST_P(Golden, ProgramsMatch) {
     const std::string path = std::string(HALYARD_SOURCE_DIR) + "/tests/ascend/goldens/" +
                              GetParam().op + "_" + GetParam().dtypes + ".dv";
     const std::string text = text_of(compiled(GetParam()));
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &p) { return p.param.op; });
 
 // float16(f32(a) + f32(b)) becomes one instruction; an expression that rounds in between stays f32.
-TEST(Narrow, OnlyWhereTheBitsAreTheSame) {
+TEST(Narrow, NarrowsOnlyIfTheBitsAreTheSame) {
     const Halide::ImageParam a(Halide::Float(16), 1);
     const Halide::ImageParam b(Halide::Float(16), 1);
     Var x;
@@ -111,7 +111,7 @@ TEST(Narrow, OnlyWhereTheBitsAreTheSame) {
     EXPECT_NE(half(p + 0.1f).as<Halide::Internal::Cast>(), nullptr);
 }
 
-TEST(Prove, AnIndexThatIsAnotherIsRefused) {
+TEST(Prove, RejectsAWrongIndex) {
     Var i("i"), j("j"), core("core");
     const std::vector<Loop> loops = {{i.name(), 8}, {j.name(), 16}};
     const Expr index = Expr(core) * 128 + Expr(i) * 16 + Expr(j);
@@ -151,8 +151,9 @@ dv::Program written(const std::vector<std::pair<std::string, int64_t>> &tensors,
 
 // Returns the message of `proof` about the program with its first T changed, or "" if it finds
 // nothing.
-template<class T, class Proof>
-std::string said(dv::Program p, const std::function<void(T &)> &change, const Proof &proof) {
+template<class T, class Proof> std::string proof_message(dv::Program p,
+                                                         const std::function<void(T &)> &change,
+                                                         const Proof &proof) {
     change(*first_of<T>(p.body));
     try {
         proof(p);
@@ -175,23 +176,23 @@ Correlation correlation() {
     return c;
 }
 
-TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
+TEST(Prove, NamesAWrongProductOfAConvolution) {
     const Correlation c = correlation();
     const CorrelationTensors t{"x", "fractals", "y"};
     const auto p = written({{"x", 2 * 20 * 81}, {"fractals", 2 * 9 * 2 * 256}, {"y", 2 * 18 * 25}},
                            [&](Writer &w) { correlate(w, c, t, 0); });
     const auto proof = [&](const dv::Program &changed) { prove(changed, c, t); };
     const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto load2d = [&](const std::function<void(dv::Load2d &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto out = [&](const std::function<void(dv::CcToUb &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
     EXPECT_EQ(load3d([](auto &) {}), "");
@@ -218,7 +219,7 @@ TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
             "lays the sum of row 18 and column 0 of an mmad into y[0,2,3,1], which takes others");
 }
 
-TEST(Prove, GradientsOfFiltersToo) {
+TEST(Prove, NamesAWrongProductOfAFilterGradient) {
     const Correlation c = correlation();
     const auto p = written({{"x", 2 * 20 * 81}, {"dy", 2 * 18 * 25}, {"dweight", 18 * 20 * 9}},
                            [&](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", 0); });
@@ -226,10 +227,10 @@ TEST(Prove, GradientsOfFiltersToo) {
         prove_taps(changed, c, "x", "dy", "dweight");
     };
     const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
     EXPECT_EQ(load3d([](auto &) {}), "");
@@ -240,7 +241,7 @@ TEST(Prove, GradientsOfFiltersToo) {
               wrong + "has sums without the product of dy[0,0,0,0]");
 }
 
-TEST(Prove, MovesThatArentWhatTheyShouldBe) {
+TEST(Prove, NamesAWrongMove) {
     const Filters f{"weight", "fractals", 1, 18, 20, 9, true};
     const auto filters = written({{"weight", 18 * 20 * 9}, {"fractals", f.size()}},
                                  [&](Writer &w) { filters_to_fractals(w, f); });
@@ -248,10 +249,10 @@ TEST(Prove, MovesThatArentWhatTheyShouldBe) {
     const auto dilated = written({{"dy", 36 * 25}, {"dilated", 36 * 90}},
                                  [&](Writer &w) { dilate(w, d); });
     const auto in_filters = [&](const std::function<void(dv::VecTrans &)> &change) {
-        return said(filters, change, [&](const auto &p) { prove(p, f); });
+        return proof_message(filters, change, [&](const auto &p) { prove(p, f); });
     };
     const auto in_dilated = [&](const std::function<void(dv::VecTrans &)> &change) {
-        return said(dilated, change, [&](const auto &p) { prove(p, d); });
+        return proof_message(dilated, change, [&](const auto &p) { prove(p, d); });
     };
     const std::string wrong = "[conv] its program isn't what was to be moved: ";
     EXPECT_EQ(in_filters([](auto &) {}), "");
@@ -262,7 +263,7 @@ TEST(Prove, MovesThatArentWhatTheyShouldBe) {
               wrong + "dilated[2880] gets dy[816], not dy[800]");
 }
 
-TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
+TEST(Schedule, DoubleBuffersAndDistributesTiles) {
     const std::string text = text_of(
         compiled({"add", "f32", {{1, 1, 4194304}, {1, 1, 4194304}}, {{1, 1, 4194304}}}));
     EXPECT_NE(text.find("blocks=32"), std::string::npos);
@@ -271,20 +272,20 @@ TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
 }
 
 // A row fits into no tile, so its sums are a separate stage through global memory.
-TEST(Schedule, RowsThatDontFitAreReducedApart) {
+TEST(Schedule, ReducesLongRowsInASeparateStage) {
     const Compiled c = compiled({"softmax", "f32", {{2, 200000}}, {{2, 200000}}});
     EXPECT_GT(c.lowered.programs.size(), 1u);
     EXPECT_EQ(c.tunables.chosen.at("apart"), 1);
 }
 
-TEST(Schedule, StrictRefusesTheScalarUnit) {
+TEST(Schedule, StrictModeRejectsTheScalarUnit) {
     const auto warnings = compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}).lowered.warnings;
     ASSERT_FALSE(warnings.empty());
     EXPECT_EQ(warnings[0], "W-SCALAR y: rows of 14 B are put together one element at a time");
     EXPECT_THROW(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}, true), DispatchError);
 }
 
-TEST(Schedule, WhatTheChipLacksIsRefused) {
+TEST(Schedule, RejectsUnsupportedInstructions) {
     EXPECT_THROW(compiled({"relu", "f64", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
     EXPECT_THROW(compiled({"relu", "bf16", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
 }
@@ -304,7 +305,7 @@ double share_of_the_cubes(const Call &c, double products) {
     return products / 4096 / 32 / cycles;
 }
 
-TEST(Quality, ProductsKeepTheCubesBusy) {
+TEST(Quality, ProductsUseTheCubes) {
     for (const auto &[side, share] :
          std::vector<std::pair<int, double>>{{1024, 0.55}, {2048, 0.79}, {4096, 0.82}}) {
         EXPECT_GE(share_of_the_cubes(
@@ -316,7 +317,7 @@ TEST(Quality, ProductsKeepTheCubesBusy) {
 }
 
 // The last tile of a row, of a column and of both have branches of their own, two nested.
-TEST(Races, NoneWhicheverTilesAreShorter) {
+TEST(Races, ShorterTilesHaveNone) {
     for (const int n : {35, 304}) {
         EXPECT_GT(
             share_of_the_cubes({"matmul", "f16", {{1, 300, 300}, {1, 300, n}}, {{1, 300, n}}}, 1),
@@ -344,7 +345,7 @@ void expect_no_races(int images, int channels, int side, int filters, int filter
 }
 // Covers blocks with fewer channels than the first one, parts of an image before any results,
 // dilated maps of one part and several, planes that end within a block, and 16 planes and fewer.
-TEST(Races, NoneInConvolutions) {
+TEST(Races, ConvolutionsHaveNone) {
     expect_no_races(2, 20, 9, 18, 3, 2);
     expect_no_races(1, 3, 57, 70, 7, 2);
     expect_no_races(2, 5, 13, 20, 3, 2);
@@ -352,7 +353,7 @@ TEST(Races, NoneInConvolutions) {
     expect_no_races(1, 64, 28, 64, 3, 1);
 }
 
-TEST(Quality, ConvolutionsKeepTheCubesBusy) {
+TEST(Quality, ConvolutionsUseTheCubes) {
     const std::map<std::string, int> scalars = {
         {"stride_h", 1},   {"stride_w", 1}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
         {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};

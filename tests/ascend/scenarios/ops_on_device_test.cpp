@@ -162,7 +162,7 @@ TEST(OnAscend, WholeTilesKeepTheContract) {
 }
 
 // An op that rounds once has one possible result.
-TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
+TEST(OnAscend, OpsThatRoundOnceMatchTheCpuBitwise) {
     for (const char *name : {"add", "sub", "mul", "div", "maximum", "abs", "relu", "square"}) {
         for (const char *dtypes : {"f32", "f16"}) {
             const OpPtr op = op_of(name);
@@ -177,7 +177,7 @@ TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
 }
 
 // Tests every length around blocks, repeats and tiles.
-TEST(OnAscend, TailsOfAllLengths) {
+TEST(OnAscend, TailsOfAllLengthsAreRight) {
     const OpPtr op = op_of("add");
     std::vector<int> lengths = {63, 64, 65, 127, 128, 129, 255, 257, 2047, 2049, 8191, 8193, 65537};
     for (int n = 1; n <= 34; n++)
@@ -210,7 +210,7 @@ TEST(OnAscend, BroadcastsWithoutCopies) {
 }
 
 // Odd sizes are padded on the chip only.
-TEST(OnAscend, MatmulOfOddSizes) {
+TEST(OnAscend, MatmulPadsOddSizes) {
     const OpPtr op = op_of("matmul");
     for (const char *sample : {"g=1 m=1 k=1 n=1", "g=3 m=37 k=37 n=37", "g=1 m=97 k=20 n=290",
                                "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1"}) {
@@ -225,7 +225,7 @@ TEST(OnAscend, MatmulOfOddSizes) {
 // Tests programs with several algorithms for different calls, statistics and sums that outputs of
 // several shapes share, and random words, quotients and remainders of the scalar unit. All samples
 // that have a program are right, and their number does not shrink.
-TEST(OnAscend, ProgramsOfMoreThanVectorsKeepTheContract) {
+TEST(OnAscend, ProgramsOfSeveralAlgorithmsKeepTheContract) {
     for (const auto &[name, dtypes, least] :
          std::vector<std::tuple<const char *, const char *, int>>{
              {"integer_product", "i32", 5},
@@ -260,7 +260,7 @@ TEST(OnAscend, ProgramsOfMoreThanVectorsKeepTheContract) {
 
 // A core whose part is one column reads rows of one element, which are not contiguous; it must not
 // add neighbours.
-TEST(OnAscend, SumsOfOneColumnOverRows) {
+TEST(OnAscend, SumsOneColumnOverRows) {
     for (const char *name : {"rms_norm_kernel_dx", "layer_norm_kernel_dx"}) {
         const OpPtr op = op_of(name);
         Case c(*op, "n=70 c=17", "f32", 3);
@@ -295,7 +295,7 @@ TEST(OnAscend, EmptyCallsNeedNoProgram) {
 
 // Storing a block of 32 bytes past a core's last element would overwrite another core's results. No
 // program does that.
-TEST(OnAscend, CoresLeaveEachOthersElementsAlone) {
+TEST(OnAscend, CoresDoNotOverwriteEachOther) {
     for (const char *dtypes : {"i8", "u8"}) {
         const OpPtr op = op_of("gather_kernel");
         Options o;
@@ -334,7 +334,7 @@ TEST(OnAscend, PrecisionModeComputesF32OnTheCube) {
 }
 
 // A sum over no terms is 0, also in f16, whose products the cube unit computes.
-TEST(OnAscend, SumsOfNothingAreZero) {
+TEST(OnAscend, EmptySumsAreZero) {
     const OpPtr op = op_of("matmul");
     for (const char *dtypes : {"f32", "f16"}) {
         Case c(*op, "g=2 m=3 k=0 n=7", dtypes, 3);
@@ -360,7 +360,7 @@ TEST(OnAscend, ConvolutionsKeepTheContract) {
 }
 
 // Indices are computed and squares transposed without the scalar unit.
-TEST(OnAscend, VectorUnitAlone) {
+TEST(OnAscend, UsesNoScalarUnit) {
     const std::string window = " kernel_size=2,2 stride=2,2";
     for (auto &[name, sample] : std::vector<std::pair<std::string, std::string>>{
              {"one_hot", "n=7 depth=16"},
@@ -381,7 +381,7 @@ TEST(OnAscend, VectorUnitAlone) {
 }
 
 // An op without a program runs on the CPU, and the plan gives the reason.
-TEST(OnAscend, OthersStayOnTheCpu) {
+TEST(OnAscend, UnsupportedOpsRunOnTheCpu) {
     const OpPtr op = op_of("relu");
     const Case c(*op, "d0=1 d1=1 d2=31", "f64", 3);
     const Force force(host_isa(), "", "ascend");

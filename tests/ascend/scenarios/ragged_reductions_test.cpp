@@ -112,7 +112,7 @@ double get(const std::vector<uint8_t> &memory, DType t, size_t at) {
 
 class RaggedRanges : public testing::TestWithParam<std::tuple<Kind, const char *>> {};
 
-TEST_P(RaggedRanges, CountTheirTermsOnly) {
+TEST_P(RaggedRanges, SumOnlyTheirTerms) {
     const auto &[kind, dtypes] = GetParam();
     auto call = std::make_shared<FixedCall>();
     call->inputs = {dense({batches, heads, places}), dense({batches, places, width}),

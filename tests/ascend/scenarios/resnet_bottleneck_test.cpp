@@ -37,7 +37,7 @@ public:
     }
 };
 
-TEST(ResNet50, BottleneckRunsOnAscend) {
+TEST(ResNet50, BottleneckMatchesTheCpu) {
     for (const int64_t stride : {1, 2}) {
         set_seed(3);
         const Bottleneck block(64, 32, stride);

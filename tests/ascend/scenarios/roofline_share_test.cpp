@@ -73,7 +73,7 @@ const std::vector<int> large = {1, 1, 16777216}, rows = {4096, 1024}, row = {102
 const std::map<std::string, int> windows = {{"kernel_h", 3}, {"kernel_w", 3},   {"stride_h", 2},
                                             {"stride_w", 2}, {"pad_bottom", 1}, {"pad_right", 1}};
 
-TEST(VectorRoof, CountsTheAlgorithm) {
+TEST(VectorRoof, CountsTheAlgorithmsOperations) {
     const dv::Profile &chip = dv::Profile::named("ascend910");
     const double start = chip.at("vec.head") / 255;
     const double points = 4096 * 1024 / chip.at("cores");
@@ -95,9 +95,9 @@ TEST(VectorRoof, CountsTheAlgorithm) {
                      4 * narrow * each(1));
 }
 
-class Share : public testing::TestWithParam<Call> {};
+class RooflineShare : public testing::TestWithParam<Call> {};
 
-TEST_P(Share, OfTheRoofThatBinds) {
+TEST_P(RooflineShare, ReachesItsMinimum) {
     const Call &c = GetParam();
     // The scalar unit computes no element.
     const Compiled compiled = compile(op_table(), c.op, instance_of(c), true);
@@ -121,7 +121,7 @@ TEST_P(Share, OfTheRoofThatBinds) {
     EXPECT_GE(share, c.share);
 }
 INSTANTIATE_TEST_SUITE_P(
-    Ops, Share,
+    Ops, RooflineShare,
     testing::Values(
         Call{"add", "f32", {large, large}, {large}, 94},
         Call{"add", "f16", {large, large}, {large}, 94}, Call{"relu", "f32", {large}, {large}, 97},
@@ -151,7 +151,7 @@ void single(dv::Body &body) {
 }
 
 // Compares with the same tiles in buffers of one slot.
-TEST(DoubleBuffering, IsNeverSlowerThanSingle) {
+TEST(DoubleBuffering, IsNeverSlowerThanSingleBuffering) {
     const std::vector<int> some = {1, 1, 4194304};
     for (const Call &c :
          {Call{"add", "f32", {some, some}, {some}}, Call{"relu", "f16", {some}, {some}},

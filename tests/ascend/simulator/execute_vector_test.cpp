@@ -2,6 +2,7 @@
 // random masks, repeats and strides.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -66,8 +67,9 @@ double expected(VecOp op, double a, double b, double d, double x) {
     }
 }
 
-// abs_sum is the sum of the absolute values of the terms, if they may cancel.
-template<class T> void near(T got, double want, double terms, const std::string &what) {
+// Expects `got` to be `want` but for rounding; abs_sum is the sum of the absolute values of terms
+// that may cancel.
+template<class T> void near(T got, double want, double abs_sum, const std::string &what) {
     if constexpr (std::is_integral_v<T>)
         ASSERT_EQ(double(got), want) << what;
     else {
@@ -78,96 +80,126 @@ template<class T> void near(T got, double want, double terms, const std::string 
         // Sums of products round twice, hence one unit.
         const double bound = std::isinf(v)
                                  ? 0
-                                 : (std::fabs(v) + terms) * (sizeof(T) == 2 ? 0x1p-10 : 0x1p-22);
+                                 : (std::fabs(v) + abs_sum) * (sizeof(T) == 2 ? 0x1p-10 : 0x1p-22);
         ASSERT_TRUE(g == v || std::fabs(g - v) <= bound) << what << ": " << g << ", expected " << v;
     }
 }
 
-template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &random) {
-    constexpr int bytes = sizeof(T);
-    constexpr int lanes = 256 / bytes;
-    test::Bench bench(profile);
-    T *buffers[3];
-    const char *const names[] = {"d", "a", "b"};
-    for (int k = 0; k < 3; k++) {
-        test::fill(buffers[k] = bench.add<T>(names[k], Scope::ub, size_of_buffer / bytes),
-                   size_of_buffer / bytes, random);
-    }
+uint16_t expected_bits(VecOp op, uint16_t a, uint16_t b) {
+    if (op == VecOp::and_) return a & b;
+    return uint16_t(op == VecOp::or_ ? a | b : ~a);
+}
+
+// Returns the instruction on buffers d, a and b with a random mask, repeat and strides, which are
+// also stored in `g`, in that order of the buffers.
+Vec random_instruction(const test::InstructionRunner &runner, VecOp op, int lanes,
+                       std::array<Geometry, 3> &g, std::mt19937 &random) {
     Vec v;
     v.op = op;
-    v.dst = bench.ref("d");
-    v.src[0] = bench.ref("a");
-    v.src[1] = bench.ref("b");
+    v.dst = runner.ref("d");
+    v.src[0] = runner.ref("a");
+    v.src[1] = runner.ref("b");
     v.number.imm = 1.5;
     v.mask = mask(lanes, random);
     v.repeat = int64_t(1 + random() % 8);
-    const Geometry g[3] = {geometry(random), geometry(random), geometry(random)};
+    for (Geometry &operand : g)
+        operand = geometry(random);
     v.dst_blk = g[0].blk;
     v.dst_rep = g[0].rep;
-    for (int s = 0; s < 2; s++) {
+    for (size_t s = 0; s < 2; s++) {
         v.src_blk[s] = g[s + 1].blk;
         v.src_rep[s] = g[s + 1].rep;
     }
-    std::vector<double> want(buffers[0], buffers[0] + size_of_buffer / bytes);
-    std::vector<uint16_t> bits(size_of_buffer / 2);
-    std::memcpy(bits.data(), buffers[0], size_of_buffer);
-    const bool bitwise = op == VecOp::and_ || op == VecOp::or_ || op == VecOp::not_;
+    return v;
+}
+
+// The destination after the instruction, as values and as 16-bit words.
+struct Expected {
+    std::vector<double> values;
+    std::vector<uint16_t> bits;
+};
+
+// Executes the instruction as a plain loop on the buffers d, a and b.
+template<class T>
+Expected run_naively(const Vec &v, const std::array<Geometry, 3> &g, T *const (&buffers)[3]) {
+    constexpr int bytes = sizeof(T);
+    Expected want{{buffers[0], buffers[0] + size_of_buffer / bytes},
+                  std::vector<uint16_t>(size_of_buffer / 2)};
+    std::memcpy(want.bits.data(), buffers[0], size_of_buffer);
     for (int r = 0; r < v.repeat.value(); r++) {
-        for (int e = 0; e < lanes; e++) {
+        for (int e = 0; e < 256 / bytes; e++) {
             if (!takes_part(v.mask, e)) continue;
-            const int64_t d = g[0].element(r, e, bytes);
+            const auto d = size_t(g[0].element(r, e, bytes));
             const int64_t a = g[1].element(r, e, bytes);
             const int64_t b = g[2].element(r, e, bytes);
             if constexpr (bytes == 2) {
                 uint16_t x, y;
                 std::memcpy(&x, buffers[1] + a, 2);
                 std::memcpy(&y, buffers[2] + b, 2);
-                bits[size_t(d)] = uint16_t(op == VecOp::and_  ? x & y
-                                           : op == VecOp::or_ ? x | y
-                                                              : ~x);
+                want.bits[d] = expected_bits(v.op, x, y);
             }
             const double x = std::is_integral_v<T> ? 1 : 1.5;
-            want[size_t(d)] = expected(op, double(buffers[1][a]), double(buffers[2][b]),
-                                       want[size_t(d)], x);
+            want.values[d] = expected(v.op, double(buffers[1][a]), double(buffers[2][b]),
+                                      want.values[d], x);
             if constexpr (!std::is_integral_v<T>)
-                want[size_t(d)] = double(float(T(float(want[size_t(d)]))));
+                want.values[d] = double(float(T(float(want.values[d]))));
         }
     }
-    EXPECT_TRUE(bench.run(v).empty());
-    if (bitwise) {
-        EXPECT_EQ(std::memcmp(bits.data(), buffers[0], size_of_buffer), 0) << name_of(op);
+    return want;
+}
+
+template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &random) {
+    constexpr int elements = size_of_buffer / int(sizeof(T));
+    test::InstructionRunner runner(profile);
+    T *buffers[3];
+    const char *const names[] = {"d", "a", "b"};
+    for (int k = 0; k < 3; k++) {
+        buffers[k] = runner.add<T>(names[k], Scope::ub, elements);
+        test::fill(buffers[k], elements, random);
+    }
+    std::array<Geometry, 3> g;
+    const Vec v = random_instruction(runner, op, 256 / int(sizeof(T)), g, random);
+    const Expected want = run_naively(v, g, buffers);
+    EXPECT_TRUE(runner.run(v).empty());
+    if (op == VecOp::and_ || op == VecOp::or_ || op == VecOp::not_) {
+        EXPECT_EQ(std::memcmp(want.bits.data(), buffers[0], size_of_buffer), 0) << name_of(op);
         return 1;
     }
-    for (int i = 0; i < size_of_buffer / bytes; i++) {
-        near(buffers[0][i], want[size_t(i)], reads_dst(op) ? 16 : 0,
+    for (int i = 0; i < elements; i++) {
+        near(buffers[0][i], want.values[size_t(i)], reads_dst(op) ? 16 : 0,
              profile + " " + name_of(op) + " " + name_of(dtype_for<T>::value) + " element " +
                  std::to_string(i));
     }
     return 1;
 }
 
-TEST(Vector, EveryOperationOnEveryType) {
+int check(const std::string &profile, VecOp op, DType t, std::mt19937 &random) {
+    switch (t) {
+    case DType::f16: return check<float16>(profile, op, random);
+    case DType::f32: return check<float>(profile, op, random);
+    case DType::i32: return check<int32_t>(profile, op, random);
+    default: return check<bfloat16>(profile, op, random);
+    }
+}
+
+TEST(Vector, OperationsMatchPlainLoops) {
     std::mt19937 random(1);
-    int cases = 0, refused = 0;
+    int cases = 0, rejected = 0;
     for (const std::string &profile : Profile::names()) {
         for (int i = 0; i < vec_op_count; i++) {
             for (const DType t : {DType::f16, DType::f32, DType::i32, DType::bf16}) {
                 const VecOp op = (VecOp)i;
                 if (!Profile::named(profile).takes(std::string("vec_") + name_of(op), t)) {
-                    refused++;
+                    rejected++;
                     continue;
                 }
-                for (int n = 0; n < 6; n++) {
-                    cases += t == DType::f16   ? check<float16>(profile, op, random)
-                             : t == DType::f32 ? check<float>(profile, op, random)
-                             : t == DType::i32 ? check<int32_t>(profile, op, random)
-                                               : check<bfloat16>(profile, op, random);
-                }
+                for (int n = 0; n < 6; n++)
+                    cases += check(profile, op, t, random);
                 if (testing::Test::HasFatalFailure()) return;
             }
         }
     }
-    std::printf("%d cases, %d combinations the profiles don't have\n", cases, refused);
+    std::printf("%d cases, %d combinations the profiles don't have\n", cases, rejected);
 }
 
 // Conversions.
@@ -194,11 +226,11 @@ double rounded(double v, Round mode, int digits, int least) {
 
 template<class From, class To>
 int check_conversion(const std::string &profile, Round mode, std::mt19937 &random) {
-    test::Bench bench(profile);
+    test::InstructionRunner runner(profile);
     const int n = 256 / int(std::max(sizeof(From), sizeof(To)));
     const int repeat = 3;
-    From *from = bench.add<From>("a", Scope::ub, n * repeat);
-    To *to = bench.add<To>("d", Scope::ub, n * repeat);
+    From *from = runner.add<From>("a", Scope::ub, n * repeat);
+    To *to = runner.add<To>("d", Scope::ub, n * repeat);
     for (int i = 0; i < n * repeat; i++) {
         if constexpr (std::is_integral_v<From>)
             from[i] = (From)random();
@@ -207,14 +239,14 @@ int check_conversion(const std::string &profile, Round mode, std::mt19937 &rando
     }
     VecConv v;
     v.round = mode;
-    v.dst = bench.ref("d");
-    v.src = bench.ref("a");
+    v.dst = runner.ref("d");
+    v.src = runner.ref("a");
     v.mask.count = n;
     v.repeat = repeat;
     v.scale = std::is_same_v<From, int32_t> && std::is_same_v<To, float16> ? 0x1p-20 : 1;
     v.dst_rep = int64_t(n * sizeof(To) / 32);
     v.src_rep = int64_t(n * sizeof(From) / 32);
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     for (int i = 0; i < n * repeat; i++) {
         const double x = double(from[i]) * v.scale;
         double want = x;
@@ -235,7 +267,7 @@ int check_conversion(const std::string &profile, Round mode, std::mt19937 &rando
     return 1;
 }
 
-TEST(Vector, EveryConversionInEveryMode) {
+TEST(Vector, ConversionsMatchInEveryMode) {
     std::mt19937 random(2);
     int cases = 0;
     for (const std::string &profile : Profile::names()) {
@@ -264,14 +296,32 @@ TEST(Vector, EveryConversionInEveryMode) {
 
 // Reductions, comparisons, selections, transposes.
 
+struct Reduced {
+    double value;
+    int index;  // The index of the extremum.
+};
+
+// Reduces the elements from `begin` to `end` as a plain loop.
+template<class T> Reduced reduce_naively(ReduceOp op, const T *a, int begin, int end) {
+    Reduced r{op == ReduceOp::add ? 0 : double(a[begin]), begin};
+    for (int e = begin; e < end; e++) {
+        const auto x = double(a[e]);
+        if (op == ReduceOp::add)
+            r.value += x;
+        else if (op == ReduceOp::max ? x > r.value : x < r.value)
+            r = {x, e};
+    }
+    return r;
+}
+
 template<class T>
 void check_reduction(const std::string &profile, ReduceOp op, bool group, std::mt19937 &random) {
-    test::Bench bench(profile);
+    test::InstructionRunner runner(profile);
     constexpr int lanes = 256 / sizeof(T);
     constexpr int per_block = 32 / sizeof(T);
     constexpr int repeat = 5;
-    T *a = bench.add<T>("a", Scope::ub, lanes * repeat);
-    T *d = bench.add<T>("d", Scope::ub, lanes);
+    T *a = runner.add<T>("a", Scope::ub, lanes * repeat);
+    T *d = runner.add<T>("d", Scope::ub, lanes);
     // Sums of these values are exact in any order.
     for (int i = 0; i < lanes * repeat; i++)
         a[i] = T(float(int(random() % 17) - 8));
@@ -279,79 +329,77 @@ void check_reduction(const std::string &profile, ReduceOp op, bool group, std::m
     v.op = op;
     v.group = group;
     v.index = !group && op != ReduceOp::add;
-    v.dst = bench.ref("d");
-    v.src = bench.ref("a");
+    v.dst = runner.ref("d");
+    v.src = runner.ref("a");
     v.repeat = repeat;
     v.mask.count = lanes - 5;
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     for (int r = 0; r < repeat; r++) {
         for (int part = 0; part < (group ? 8 : 1); part++) {
             const int begin = group ? part * per_block : 0;
             const int end = std::min(group ? begin + per_block : lanes, lanes - 5);
-            double want = op == ReduceOp::add ? 0 : double(a[r * lanes + begin]);
-            int place = begin;
-            for (int e = begin; e < end; e++) {
-                const double x = double(a[r * lanes + e]);
-                if (op == ReduceOp::add)
-                    want += x;
-                else if (op == ReduceOp::max ? x > want : x < want) {
-                    want = x;
-                    place = e;
-                }
-            }
+            const Reduced want = reduce_naively(op, a + r * lanes, begin, end);
             const T *got = d + (group ? r * 8 + part : v.index ? 2 * r : r);
-            EXPECT_EQ(double(*got), want) << name_of(op) << " repeat " << r << " part " << part;
+            EXPECT_EQ(double(*got), want.value)
+                << name_of(op) << " repeat " << r << " part " << part;
             uint16_t index = 0;
             std::memcpy(&index, got + 1, 2);
-            EXPECT_TRUE(!v.index || index == place) << index << ", expected " << place;
+            EXPECT_TRUE(!v.index || index == want.index) << index << ", expected " << want.index;
         }
     }
 }
 
-TEST(Vector, Reductions) {
+// Checks the reduction in f16 and f32, and returns how many of them the profile has.
+int check_reduction(const std::string &profile, ReduceOp op, bool group, std::mt19937 &random) {
+    const std::string name = std::string(group ? "vcg" : "vc") + name_of(op);
+    int cases = 0;
+    if (Profile::named(profile).takes(name, DType::f16)) {
+        check_reduction<float16>(profile, op, group, random);
+        cases++;
+    }
+    if (Profile::named(profile).takes(name, DType::f32)) {
+        check_reduction<float>(profile, op, group, random);
+        cases++;
+    }
+    return cases;
+}
+
+TEST(Vector, ReductionsMatchPlainLoops) {
     std::mt19937 random(3);
     int cases = 0;
     for (const std::string &profile : Profile::names()) {
         for (const ReduceOp op : {ReduceOp::add, ReduceOp::max, ReduceOp::min}) {
-            for (const bool group : {false, true}) {
-                for (const DType t : {DType::f16, DType::f32}) {
-                    if (!Profile::named(profile).takes(
-                            std::string(group ? "vcg" : "vc") + name_of(op), t))
-                        continue;
-                    t == DType::f16 ? check_reduction<float16>(profile, op, group, random)
-                                    : check_reduction<float>(profile, op, group, random);
-                    cases++;
-                }
-            }
+            for (const bool group : {false, true})
+                cases += check_reduction(profile, op, group, random);
         }
     }
     std::printf("%d cases\n", cases);
 }
 
 template<class T> void check_selection(CmpOp op, std::mt19937 &random) {
-    test::Bench bench("ascend910");
+    test::InstructionRunner runner("ascend910");
     constexpr int lanes = 256 / sizeof(T);
     constexpr int repeat = 3;
     constexpr int n = lanes * repeat;
-    T *a = bench.add<T>("a", Scope::ub, n);
-    T *b = bench.add<T>("b", Scope::ub, n);
-    T *d = bench.add<T>("d", Scope::ub, n);
-    bench.add<uint8_t>("bits", Scope::ub, n / 8);
+    T *a = runner.add<T>("a", Scope::ub, n);
+    T *b = runner.add<T>("b", Scope::ub, n);
+    T *d = runner.add<T>("d", Scope::ub, n);
+    runner.add<uint8_t>("bits", Scope::ub, n / 8);
     for (int i = 0; i < n; i++) {
         a[i] = T(float(random() % 5));
         b[i] = T(float(random() % 5));
     }
     VecCmp c;
     c.op = op;
-    c.dst = bench.ref("bits");
-    c.src[0] = bench.ref("a");
-    c.src[1] = bench.ref("b");
+    c.dst = runner.ref("bits");
+    c.src[0] = runner.ref("a");
+    c.src[1] = runner.ref("b");
     c.repeat = repeat;
-    EXPECT_TRUE(bench.run(c).empty());
+    EXPECT_TRUE(runner.run(c).empty());
     VecSel s;
-    s.dst = bench.ref("d");
-    s.sel = bench.ref("bits");
-    s.src[0] = bench.ref("a");
+    s.dst = runner.ref("d");
+    s.sel = runner.ref("bits");
+    s.src[0] = runner.ref("a");
     s.mask.count = lanes;
     s.repeat = repeat;
     for (const bool number : {false, true}) {
@@ -359,8 +407,8 @@ template<class T> void check_selection(CmpOp op, std::mt19937 &random) {
             s.src[1] = {};
             s.number.imm = -7;
         } else
-            s.src[1] = bench.ref("b");
-        EXPECT_TRUE(bench.run(s).empty());
+            s.src[1] = runner.ref("b");
+        EXPECT_TRUE(runner.run(s).empty());
         for (int i = 0; i < n; i++) {
             const double x = double(a[i]);
             const double y = double(b[i]);
@@ -373,7 +421,7 @@ template<class T> void check_selection(CmpOp op, std::mt19937 &random) {
     }
 }
 
-TEST(Vector, ComparisonsAndSelections) {
+TEST(Vector, ComparisonsAndSelectionsMatchPlainLoops) {
     std::mt19937 random(4);
     for (int op = 0; op < 6; op++) {
         check_selection<float16>((CmpOp)op, random);
@@ -381,18 +429,18 @@ TEST(Vector, ComparisonsAndSelections) {
     }
 }
 
-TEST(Vector, Transposes) {
-    test::Bench bench("ascend910");
-    float16 *a = bench.add<float16>("a", Scope::ub, 1024);
-    float16 *d = bench.add<float16>("d", Scope::ub, 1024);
+TEST(Vector, TransposesMatchPlainLoops) {
+    test::InstructionRunner runner("ascend910");
+    float16 *a = runner.add<float16>("a", Scope::ub, 1024);
+    float16 *d = runner.add<float16>("d", Scope::ub, 1024);
     for (int i = 0; i < 1024; i++)
         a[i] = float16(float(i));
     VecTrans v;
-    v.dst = bench.ref("d");
-    v.src = bench.ref("a");
+    v.dst = runner.ref("d");
+    v.src = runner.ref("a");
     v.repeat = 2;
     v.src_rep = 2;
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     for (int r = 0; r < 2; r++) {
         for (int i = 0; i < 256; i++)
             EXPECT_EQ(float(d[r * 256 + i]), float(r * 512 + i % 16 * 16 + i / 16));

@@ -26,7 +26,7 @@ double value(const std::vector<Metric> &all, const std::string &name) {
     return NAN;
 }
 
-TEST(Metrics, SumRules) {
+TEST(Metrics, BusyCyclesAddUp) {
     int checked = 0;
     for (const Program &p :
          {test::add_relu_builder(1 << 16, 8, 2048).build(), test::softmax_builder(16, 512).build(),
@@ -54,7 +54,7 @@ TEST(Metrics, SumRules) {
     std::printf("%d sums checked\n", checked);
 }
 
-TEST(Metrics, BytesAreTheShapes) {
+TEST(Metrics, BytesMatchTheShapes) {
     const Program p = test::add_relu_builder(1 << 16, 8, 2048).build();
     const SimResult r = run(p);
     double read = 0, written = 0, ub_read = 0, ub_written = 0;
@@ -87,7 +87,7 @@ TEST(Metrics, MatmulReadsItsOperandsFromL2) {
     EXPECT_NEAR(from_gm, 2.0 * 2 * 256 * 128, 1);  // GM is read once.
 }
 
-TEST(Metrics, CsvAndTrace) {
+TEST(Metrics, WritesCsvAndTrace) {
     const Program p = test::add_relu_builder(8192, 2, 2048).build();
     const SimResult r = run(p);
     const std::string csv = metrics_csv(metrics(p, r));

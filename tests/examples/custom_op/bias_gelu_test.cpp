@@ -22,7 +22,7 @@ TEST_F(CustomOp, BothProgramsKeepTheContract) {
     EXPECT_NE(r.out.find("26 passed"), std::string::npos) << r.out;
 }
 
-TEST_F(CustomOp, BothGiveTheSameBits) {
+TEST_F(CustomOp, BothProgramsGiveTheSameBits) {
     const Tensor x = Tensor::empty({24, 128}, DType::f16);
     const Tensor bias = Tensor::empty({128}, DType::f16);
     for (int i = 0; i < 24 * 128; i++)
@@ -44,7 +44,7 @@ TEST_F(CustomOp, BothGiveTheSameBits) {
 }
 
 // With HALYARD_WRITE_GOLDENS in the environment, the page and its pictures are written again.
-TEST_F(CustomOp, TheTableIsThatOfThePage) {
+TEST_F(CustomOp, TableMatchesThePage) {
     std::istringstream table(run("bench bias_gelu --device ascend --shape \"n=4096 c=1024\"").out);
     std::string line;
     std::string text = page;
@@ -64,7 +64,7 @@ TEST_F(CustomOp, TheTableIsThatOfThePage) {
     EXPECT_LT(cycles[1], cycles[0]) << "the page says that the one by hand is faster, and why";
 }
 
-TEST_F(CustomOp, ThePicturesAreThoseOfThePage) {
+TEST_F(CustomOp, PicturesMatchThePage) {
     for (const auto &[variant, file] :
          {std::pair{"", "bias_gelu.svg"}, std::pair{" --variant tik", "bias_gelu_tik.svg"}}) {
         const Result r = run("profile bias_gelu --device ascend --shape \"n=1024 c=1024\"" +

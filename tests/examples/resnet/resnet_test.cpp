@@ -56,14 +56,14 @@ void expect_block(const std::string &file, const nn::Cell &block) {
     expect_close(block(golden.at("x")), golden.at("y_eval"), 2e-6, file);
 }
 
-TEST(ResNet, BlocksOfMindSpore) {
+TEST(ResNet, BlocksMatchMindSpore) {
     expect_block("net_residualblock_8_16_s1", examples::ResidualBlock(8, 16, 1));
     expect_block("net_residualblock_8_16_s2", examples::ResidualBlock(8, 16, 2));
     expect_block("net_residualblock_16_16_s1_identity", examples::ResidualBlock(16, 16, 1));
     expect_block("net_residualblockbase_8_16_s2", examples::ResidualBlockBase(8, 16, 2));
 }
 
-TEST(ResNet, CrossEntropySmoothOfMindSpore) {
+TEST(ResNet, CrossEntropySmoothMatchesMindSpore) {
     for (const double smooth : {0.0, 0.1}) {
         const std::string file = smooth > 0 ? "cross_entropy_smooth_0.1"
                                             : "cross_entropy_smooth_0.0";
@@ -78,7 +78,7 @@ TEST(ResNet, CrossEntropySmoothOfMindSpore) {
 }
 
 // The networks have as many weights as torchvision's ResNets with 1000 classes.
-TEST(ResNet, Parameters) {
+TEST(ResNet, HasAllParameters) {
     EXPECT_EQ(elements(examples::resnet18(1000).trainable_params()), 11689512);
     EXPECT_EQ(elements(examples::resnet34(1000).trainable_params()), 21797672);
     EXPECT_EQ(elements(examples::resnet101(1000).trainable_params()), 44549160);
@@ -101,7 +101,7 @@ TEST(ResNet, Parameters) {
 // second loss is 8.4e-5 from it in MindSpore and 1.2e-4 (AVX-512), 4.3e-5 (AVX2) or 1.8e-4
 // (baseline) here. So the tolerances are 6e-5, 8.6e-3 and 2.7e-4; the step itself lowers the loss
 // by 1.3.
-TEST(ResNet, TwoStepsOfMindSpore) {
+TEST(ResNet, TwoStepsMatchMindSpore) {
     if (std::getenv("HALYARD_CHECK_QUICK"))
         GTEST_SKIP() << "too long in an instrumented build; the blocks have run";
     const auto golden = halyard::golden("net_resnet50_b4");

@@ -26,7 +26,7 @@ protected:
     fs::path dir;
 };
 
-TEST_F(ExampleData, DigitsAsImages) {
+TEST_F(ExampleData, MakesImagesOfDigits) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 3);
     const dataset::ImageFolderDataset test((dir / "test").string(),
                                            {.decode = true, .shuffle = false});
@@ -40,12 +40,12 @@ TEST_F(ExampleData, DigitsAsImages) {
 }
 
 // Without a communicator each process would train a network of its own and write to the same files.
-TEST(ResNetTraining, RefusesMoreThanOneDevice) {
+TEST(ResNetTraining, RejectsMoreThanOneDevice) {
     const auto with = [](const char *name, const char *value) {
         setenv(name, value, 1);
-        const std::string said = message([] { examples::resnet::refuse_other_ranks(); });
+        const std::string reported = message([] { examples::resnet::refuse_other_ranks(); });
         unsetenv(name);
-        return said;
+        return reported;
     };
     const std::string why =
         ": there is no communicator, each process would train a network of its own";
@@ -56,7 +56,7 @@ TEST(ResNetTraining, RefusesMoreThanOneDevice) {
     EXPECT_EQ(with("RANK_SIZE", "two"), "[RANK_SIZE] is two, expected 1" + why);
 }
 
-TEST_F(ExampleData, PhotographsAsBatches) {
+TEST_F(ExampleData, ReadsPhotographsInBatches) {
     examples::write_photographs(HALYARD_SOURCE_DIR "/data/photographs", dir, 72, 6);
     const dataset::Dataset train = examples::resnet::create_dataset(dir / "train", 4, 1, 0, true,
                                                                     {.image_size = 63});
@@ -76,7 +76,7 @@ TEST_F(ExampleData, PhotographsAsBatches) {
     EXPECT_EQ(examples::resnet::create_dataset(dir / "test", 4, 1, 0, false).get_dataset_size(), 1);
 }
 
-TEST_F(ExampleData, TextsInPieces) {
+TEST_F(ExampleData, SplitsTexts) {
     std::ofstream(dir / "b.txt") << "fgh\xc3\xa4";
     std::ofstream(dir / "a.md") << "abcde";
     std::ofstream(dir / "c.cpp") << "not a text";

@@ -36,7 +36,7 @@ struct LeNet {
     }
 };
 
-TEST(Guide, Pow) {
+TEST(Guide, PowMatchesMindSpore) {
     const auto golden = halyard::golden("tensor_pow_seed001");
     expect_close(ops::Pow()(Tensor::from<float>({1, 2, 4}), 3.0), golden.at("y0"), 0, "Pow");
     expect_close(F::tensor_pow(Tensor::from<float>({1, 2, 4}), 3.0), golden.at("y0"), 0,
@@ -44,7 +44,7 @@ TEST(Guide, Pow) {
 }
 
 // Tolerances are those of nn::TrainOneStepCell in tests/train/scenarios/lenet5_test.cpp.
-TEST(Guide, TrainOneStepCell) {
+TEST(Guide, TrainOneStepCellMatchesMindSpore) {
     const auto golden = halyard::golden("net_lenet5");
     const LeNet s, scaled;
     const examples::TrainOneStepCell step(s.with_loss, s.momentum);
@@ -67,7 +67,7 @@ TEST(Guide, TrainOneStepCell) {
 
 // Trains twelve batches of 8 with an update every four; the goldens differ from batches of 32 by
 // 3e-8.
-TEST(Guide, GradientAccumulation) {
+TEST(Guide, GradientAccumulationMatchesMindSpore) {
     const auto golden = halyard::golden("net_lenet5_grad_accumulation");
     const LeNet s;
     const ParameterTuple sums = examples::zeros_like(s.net.trainable_params());
@@ -90,7 +90,7 @@ TEST(Guide, GradientAccumulation) {
 // One step has one-hot labels and one has labels that are all zero. There MindSpore's parameters
 // change although the loss is 0, because its gradient is softmax - label whatever the labels' sum.
 // Ours stay, as the derivative of a constant requires.
-TEST(Guide, ReLUReduceMeanDense) {
+TEST(Guide, ReLUReduceMeanDenseMatchesMindSpore) {
     const auto golden = halyard::golden("net_relureducemeandense");
     const Tensor x = hash_uniform({32, 2048, 7, 7}, 1);
     for (const std::string kind : {"zero", "onehot"}) {

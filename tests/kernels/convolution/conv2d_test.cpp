@@ -58,7 +58,7 @@ Tensor integers(const Shape &shape, unsigned seed) {  // Integers from -4 to 4.
     return t;
 }
 
-TEST(Conv2d, AgreesWithMindSpore) {
+TEST(Conv2d, MatchesMindSpore) {
     for (const Line &l : lines) {
         auto g = golden(std::string("conv2d_") + l.name);
         const Given a = attributes(l);
@@ -71,7 +71,7 @@ TEST(Conv2d, AgreesWithMindSpore) {
     }
 }
 
-TEST(Conv2d, ChannelsLastIsTheSameNumbers) {
+TEST(Conv2d, NhwcMatchesNchw) {
     const auto last = [](const Tensor &t) { return t.transpose({0, 2, 3, 1}).copy(); };
     const auto first = [](const Tensor &t) { return t.transpose({0, 3, 1, 2}).copy(); };
     for (const Line &l : lines) {
@@ -162,7 +162,7 @@ TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
     set_threads(before);
 }
 
-TEST(Conv2d, SaysWhatIsWrong) {
+TEST(Conv2d, RejectsInvalidArguments) {
     const Tensor x = Tensor::zeros({1, 4, 5, 5}), weight = Tensor::zeros({2, 4, 3, 3});
     const auto call = [&](const Given &a) {
         return [&x, &weight, a] { run_op("conv2d", {x, weight}, a); };
@@ -218,16 +218,16 @@ TEST(Conv2d, ScratchDoesNotGrowWithStrideOrDilation) {
 }
 
 // A call that no kernel can address is rejected in the caller's terms.
-TEST(Conv2d, TooMuchScratchIsAMemoryError) {
+TEST(Conv2d, RejectsTooMuchScratch) {
     const Given padded = {{"pad_mode", "pad"},
                           {"padding", Ints{100000, 100000, 100000, 100000}},
                           {"stride", Ints{100000, 100000}}};
-    const std::string said = message([&] {
+    const std::string reported = message([&] {
         run_op("conv2d", {Tensor::ones({1, 3, 8, 8}), Tensor::ones({4, 3, 3, 3})}, padded);
     });
-    EXPECT_TRUE(said.starts_with("[conv2d] out of memory: ")) << said;
+    EXPECT_TRUE(reported.starts_with("[conv2d] out of memory: ")) << reported;
     for (const char *halides : {"$", "buffer", "padded"})
-        EXPECT_EQ(said.find(halides), std::string::npos) << said;
+        EXPECT_EQ(reported.find(halides), std::string::npos) << reported;
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST(Elementwise, IntegerDivision) {
     EXPECT_EQ(powers, (std::vector<int32_t>{1, 8, 64, -27, -1, 0}));
 }
 
-TEST(Elementwise, CastsAtTheirEdges) {
+TEST(Elementwise, CastsAtTheLimits) {
     const Tensor x = tensor<float>({1.9f, -1.9f, nan, inf, -inf, 3e9f, -3e9f, 255.5f, 0.5f, -0.f});
     EXPECT_EQ(
         F::cast(x, DType::i32).to_vector<int32_t>(),
@@ -194,7 +194,7 @@ double trajectory(const std::string &name,
     return worst;
 }
 
-TEST(Elementwise, UpdatesInPlaceFollowMindSpore) {
+TEST(Elementwise, UpdatesInPlaceMatchMindSpore) {
     Tensor v, m;
     auto state = [](Tensor &s, const Tensor &p, int step) {
         if (step == 1) s = Tensor::zeros(p.shape(), p.dtype());
@@ -258,7 +258,7 @@ void expect_near(const Tensor &got, const Tensor &want, double tolerance, const 
     }
 }
 
-TEST(Elementwise, ActivationsFollowMindSpore) {
+TEST(Elementwise, ActivationsMatchMindSpore) {
     // Tolerances of y and dx cover MindSpore's own distance to float64, which is most of each: its
     // exp is 5e-6 off, tanh 8e-5, and with them erf's dx 1.1e-6 (its y only 3e-8), mish's dx 3e-4.
     // `defect` is an |x| at which MindSpore is wrong: derivatives at a kink that belong to neither
@@ -315,7 +315,7 @@ TEST(Elementwise, ActivationsFollowMindSpore) {
     }
 }
 
-TEST(Elementwise, FunctionsOfTwoFollowMindSpore) {
+TEST(Elementwise, BinaryFunctionsMatchMindSpore) {
     struct Line {
         const char *golden, *op;
         double y, d;
@@ -348,7 +348,7 @@ TEST(Elementwise, FunctionsOfTwoFollowMindSpore) {
     expect_near(tape.gradient(y, {x}, g.at("dy0"))[0], g.at("dx0"), 2e-7, "tensor_pow dx");
 }
 
-TEST(Elementwise, CastsAndClipsFollowMindSpore) {
+TEST(Elementwise, CastsAndClipsMatchMindSpore) {
     const auto whole = golden("cast_f32_i32"), half = golden("cast_f32_f16"),
                clip = golden("clip_by_value");
     EXPECT_EQ(F::cast(whole.at("x0"), DType::i32).to_vector<int32_t>(),
@@ -364,7 +364,7 @@ TEST(Elementwise, CastsAndClipsFollowMindSpore) {
 }
 
 // NaN is at risk in Halide's own conversion code as much as in an instruction's.
-TEST(Elementwise, NanStaysNanInSixteenBits) {
+TEST(Elementwise, KeepsNanInSixteenBits) {
     for (const KernelEntry &k : library().at("sqrt").kernels) {  // The kernels in the build.
         if (k.dtypes != "f16" || k.backend != "cpu" || k.isa > host_isa()) continue;
         const Force force(k.isa, "");
@@ -380,7 +380,7 @@ TEST(Elementwise, NanStaysNanInSixteenBits) {
 }
 
 // A conversion from f16 does not promise that there is no NaN.
-TEST(Elementwise, NanIsSeenInSixteenBits) {
+TEST(Elementwise, DetectsNanInSixteenBits) {
     const Tensor x = tensor<float>({nan, inf, -inf, 1.f, nan, inf});
     for (DType t : {DType::f16, DType::bf16}) {
         const Tensor h = F::cast(x, t);
@@ -400,25 +400,25 @@ TEST(Elementwise, NanIsSeenInSixteenBits) {
 }
 
 // Each state of an update overwrites its own input, and nothing that is read later.
-TEST(Elementwise, OutputsLieOnTheirOwnInputsOnly) {
+TEST(Elementwise, OutputsOverwriteOnlyTheirOwnInputs) {
     const RegisteredOp &op = library().at("momentum_");
     const Tensor p = Tensor::ones({5}), v = Tensor::ones({5}), g = Tensor::ones({5}),
                  other = Tensor::ones({5});
     const Tensor in[] = {p, v, g};
     const Attrs attrs(op.record);
-    const auto refuses = [&](const Tensor &p_out, const Tensor &v_out) {
+    const auto expect_rejected = [&](const Tensor &p_out, const Tensor &v_out) {
         EXPECT_THROW(dispatch_into(op, in, attrs, std::vector<Tensor>{p_out, v_out}), ShapeError);
     };
-    refuses(v, p);
-    refuses(p, g);
-    refuses(other, other);
+    expect_rejected(v, p);
+    expect_rejected(p, g);
+    expect_rejected(other, other);
     dispatch_into(op, in, attrs, std::vector<Tensor>{p, v});
     EXPECT_FLOAT_EQ(float(v.at({4})), 1.9f);
     EXPECT_FLOAT_EQ(float(p.at({4})), 0.81f);
 }
 
 // a^2 + b^2 vanishes or overflows in float; the derivative doesn't.
-TEST(Elementwise, SlopesOfAtan2AtBothEndsOfTheRange) {
+TEST(Elementwise, DerivativesOfAtan2AtBothEndsOfTheRange) {
     const Tensor a = tensor<float>({1e-25f, 3e30f, inf, 0.f});
     const Tensor b = tensor<float>({1e-25f, 3e30f, 1.f, 2.f});
     Tape tape;

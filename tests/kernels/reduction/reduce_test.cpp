@@ -19,7 +19,7 @@ Tensor wave(int64_t n) {
     return Tensor::from<float>(v, {n});
 }
 
-TEST(Reduce, AgreesWithMindSpore) {
+TEST(Reduce, MatchesMindSpore) {
     struct Line {
         const char *suffix;
         Ints axis;
@@ -50,7 +50,7 @@ TEST(Reduce, AgreesWithMindSpore) {
     }
 }
 
-TEST(Reduce, NaNWinsWhereverItStands) {
+TEST(Reduce, PropagatesNaNFromAnyPosition) {
     for (int64_t n : {3, 17, 64, 65, 1000, 140000}) {
         for (int64_t at : {int64_t(0), n / 2, n - 1}) {
             Tensor x = wave(n);
@@ -69,7 +69,7 @@ TEST(Reduce, NaNWinsWhereverItStands) {
     EXPECT_TRUE(std::isnan(F::reduce_sum(Tensor::from<float>({inf, -inf})).item()));
 }
 
-TEST(Reduce, TiesShareTheGradientAndTheFirstIsTheArgument) {
+TEST(Reduce, TiesShareTheGradient) {
     const Tensor x = Tensor::from<float>({1, 3, 3, 2, 5, 5, 5, 0}, {2, 4});
     const Tensor dy = Tensor::ones({2});
     const Tensor dx = run_op("reduce_max_dx", {x, F::reduce_max(x, {1}), dy}, {{"axis", Ints{1}}});
@@ -81,7 +81,7 @@ TEST(Reduce, TiesShareTheGradientAndTheFirstIsTheArgument) {
     EXPECT_EQ(F::argmax(g.at("x0")).to_vector<double>(), g.at("y0").to_vector<double>());
 }
 
-TEST(Reduce, OfNothing) {
+TEST(Reduce, EmptyRowsHaveNeutralElements) {
     const Tensor none = Tensor::empty({3, 0});
     EXPECT_EQ(F::reduce_sum(none, {1}).to_vector<float>(), (std::vector<float>{0, 0, 0}));
     EXPECT_EQ(F::reduce_sum(none).item(), 0);
@@ -119,7 +119,7 @@ TEST(Reduce, SameBitsForAnyNumberOfThreads) {
 }
 
 // The bound is (8 + log2 n) u sum|x|, on the hardest of sums: all terms are equal.
-TEST(Reduce, ErrorGrowsWithTheDepthOnly) {
+TEST(Reduce, ErrorGrowsOnlyWithTheDepth) {
     const int64_t n = 1 << 22;
     const Tensor x = Tensor::full({n}, 0.1);
     const double exact = double(0.1f) * double(n);
@@ -152,7 +152,7 @@ TEST(Reduce, VarianceFarFromZero) {  // The mean is 10^4 standard deviations.
         EXPECT_NEAR(columns.at({i}), 1, 1e-3);
 }
 
-TEST(Reduce, Strides) {
+TEST(Reduce, StridedOperands) {
     const Tensor x = wave(6000).reshape({20, 300});
     EXPECT_NEAR(F::reduce_sum(x.slice(1, 0, 300, 3)).item(),
                 F::reduce_sum(x.slice(1, 0, 300, 3).copy()).item(), 1e-4);

@@ -35,7 +35,7 @@ struct Goldens {
 // PyTorch computes positions and weights in f32, ours are double; its rounding is the difference.
 constexpr double of_f32_weights = 4e-6, sums = 5e-7;
 
-TEST(Movement, ResizesLikePyTorch) {
+TEST(DataMovement, ResizesMatchPyTorch) {
     const Goldens g;
     for (const Ints &size : {Ints{13, 20}, Ints{4, 5}}) {
         const std::string tag = std::to_string(size[0]) + "x" + std::to_string(size[1]);
@@ -60,7 +60,7 @@ TEST(Movement, ResizesLikePyTorch) {
              [](const Tensor &x, const Tensor &) { return F::interpolate(x, {17}, 0, "linear"); });
 }
 
-TEST(Movement, GathersAndScattersLikePyTorch) {
+TEST(DataMovement, GathersAndScattersMatchPyTorch) {
     const Goldens g;
     g.expect("gather", sums, [&](const Tensor &x, const Tensor &) {
         return F::gather_elements(x, g.at("gather", "index"), 1);
@@ -79,7 +79,7 @@ TEST(Movement, GathersAndScattersLikePyTorch) {
     });
 }
 
-TEST(Movement, PadsFoldsAndTurnsLikePyTorch) {
+TEST(DataMovement, PadsFoldsAndRotationsMatchPyTorch) {
     const Goldens g;
     for (const char *mode : {"reflect", "replicate", "circular", "constant"}) {
         g.expect(std::string("pad_") + mode, sums, [&](const Tensor &x, const Tensor &) {

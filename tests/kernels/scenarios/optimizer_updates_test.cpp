@@ -47,7 +47,7 @@ const std::string of_mindspore = "_conv.weight";
 
 }  // namespace
 
-TEST(Updates, AdaptiveOnesOfMindSpore) {
+TEST(Updates, AdaptiveMatchMindSpore) {
     State sum{0.1}, mean, square{1}, moment, most;
     const Step adagrad = [&](const Tensor &p, const Tensor &g, int t) {
         F::adagrad_(p, sum.of(p, t), g, 0.1);
@@ -71,7 +71,7 @@ TEST(Updates, AdaptiveOnesOfMindSpore) {
     EXPECT_GT(distance("rmsprop", of_mindspore, plain), 1e-3);  // The comparison can fail.
 }
 
-TEST(Updates, LayerwiseOnesOfTheirPapers) {
+TEST(Updates, LayerwiseMatchTheirPapers) {
     State m, v;
     const auto lamb = [&](double decay) -> Step {
         return [&, decay](const Tensor &p, const Tensor &g, int t) {
@@ -99,7 +99,7 @@ TEST(Updates, LayerwiseScalesAreOneForZeros) {
     EXPECT_EQ(F::lars_update(zero, g, 0.001).at({1}), 2);
 }
 
-TEST(Updates, ClippingByNormOfMindSpore) {
+TEST(Updates, ClippingByNormMatchesMindSpore) {
     const auto data = golden("clip_norms");
     const Tensor x = data.at("x0");
     expect_close(F::clip_by_norm(x, 1), data.at("by_norm_two"), 1e-6, "2-norm");
@@ -119,7 +119,7 @@ TEST(Updates, ClippingByNormOfMindSpore) {
                 1 / std::sqrt(70000.), 1e-5);
 }
 
-TEST(Updates, RefusesWhatMakesNoSense) {
+TEST(Updates, RejectsInvalidArguments) {
     const Tensor p = Tensor::ones({3}), q = Tensor::ones({4});
     EXPECT_THROW(F::lamb_(p, q, p, p), ShapeError);
     EXPECT_THROW(F::lamb_(p, p, p, p), ShapeError);  // Two states share memory.

@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, AttrValue>> attributes_of(const nlohmann::jso
     return all;
 }
 
-TEST(PeerErrors, AreNotMuchSmaller) {
+TEST(PeerErrors, AreNotMuchSmallerThanOurs) {
     if (host_isa() != Isa::avx512) GTEST_SKIP() << "what is listed was measured with AVX-512";
     const auto stored = nlohmann::json::parse(
         std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/peer_errors.json"));

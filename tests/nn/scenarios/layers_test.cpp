@@ -48,7 +48,7 @@ TEST(Layers, BatchNormTakesAnActivationAndAShortcut) {
     }
 }
 
-TEST(Layers, ChannelsLastIsTheSame) {
+TEST(Layers, NhwcMatchesNchw) {
     const Tensor x = F::normal({2, 4, 7, 6});
     const Conv2d conv(4, 6, {3, 2}, {.stride = 2, .group = 2, .has_bias = true});
     const Conv2d conv_last(4, 6, {3, 2},
@@ -99,7 +99,7 @@ TEST(Layers, NamesOfParameters) {
               "layers.0.norm2.beta[4]");
 }
 
-TEST(Layers, CellsOfOneStepAreTheirLayers) {
+TEST(Layers, OneStepCellsMatchTheirLayers) {
     const Tensor x = F::normal({1, 3, 4});
     const Tensor step = F::reshape(x, {3, 4});
     const Tensor h = Tensor::zeros({3, 5});
@@ -132,7 +132,7 @@ TEST(Layers, DropoutBetweenRecurrentLayersOnlyInTraining) {
     EXPECT_NE(lstm(x).output.to_vector<float>(), y);
 }
 
-TEST(Layers, LossesOfOnesOwn) {
+TEST(Layers, CustomLosses) {
     struct Squared : LossBase {
         using LossBase::LossBase;
         Tensor construct(const Tensor &y, const Tensor &label) const override {
@@ -151,7 +151,7 @@ TEST(Layers, LossesOfOnesOwn) {
     EXPECT_EQ(Squared("sum")(y, label, weights).item(), 8);
 }
 
-TEST(Layers, Edges) {
+TEST(Layers, EdgeCases) {
     const Embedding embedding(5, 2, "ones", 3);
     EXPECT_EQ(embedding(Tensor::from<int32_t>({3, 4})).to_vector<float>(),
               (std::vector<float>{0, 0, 1, 1}));
@@ -170,7 +170,7 @@ TEST(Layers, Edges) {
     EXPECT_NEAR(RMSELoss()(x, Tensor::zeros({1, 1, 3})).item(), 2.1602469, 1e-6);
 }
 
-TEST(Layers, Refusals) {
+TEST(Layers, NormsRejectInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3, 4}), plane = Tensor::ones({2, 3, 4, 4});
     expect_error<AttrError>("[BatchNorm2d] momentum is 1.500000, expected 0 <= momentum <= 1",
                             [] { BatchNorm2d(3, {.momentum = 1.5}); });
@@ -188,6 +188,10 @@ TEST(Layers, Refusals) {
                              [&] { InstanceNorm1d(3)(plane); });
     expect_error<AttrError>("[GroupNorm] num_channels is 5, expected a multiple of num_groups 2",
                             [] { GroupNorm(2, 5); });
+}
+
+TEST(Layers, ConvolutionsPoolsAndPaddingRejectInvalidArguments) {
+    const Tensor x = Tensor::ones({2, 3, 4});
     expect_error<AttrError>("[Conv3d] data_format is NHWC, expected NCDHW",
                             [] { Conv3d(1, 1, 1, {.data_format = "NHWC"}); });
     expect_error<AttrError>(
@@ -211,6 +215,10 @@ TEST(Layers, Refusals) {
                             [] { Upsample({.size = {4}, .scale_factor = 2}); });
     expect_error<AttrError>("[ResizeBilinear] neither of size and scale_factor given, expected one",
                             [] { ResizeBilinear({}); });
+}
+
+TEST(Layers, RecurrentAndTransformerLayersRejectInvalidArguments) {
+    const Tensor x = Tensor::ones({2, 3, 4});
     expect_error<AttrError>("[LSTM] num_layers is 0, expected at least 1",
                             [] { LSTM(4, 5, {.num_layers = 0}); });
     expect_error<ShapeError>("[LSTM] x's last extent is 4, expected input_size 3", [&] {
@@ -234,6 +242,10 @@ TEST(Layers, Refusals) {
     });
     expect_error<AttrError>("[TransformerEncoderLayer] activation is tanh, expected relu or gelu",
                             [] { TransformerEncoderLayer(4, 2, {.activation = "tanh"}); });
+}
+
+TEST(Layers, LossesAndDropoutRejectInvalidArguments) {
+    const Tensor x = Tensor::ones({2, 3, 4});
     expect_error<AttrError>("[loss] reduction is median, expected none, mean or sum",
                             [] { MSELoss("median"); });
     expect_error<ShapeError>("[CTCLoss] inputs are 2 tensors, expected 4",
@@ -241,7 +253,7 @@ TEST(Layers, Refusals) {
     expect_error<AttrError>("[Dropout2d] p is 1.000000, expected 0 <= p < 1", [] { Dropout2d(1); });
 }
 
-TEST(Layers, AReshapeBetweenTwoTrainsBoth) {
+TEST(Layers, GradientsPassThroughAReshape) {
     const Dense first(6, 8), second(4, 2);
     const Tensor x = F::normal({3, 6});
     const auto gradients = [&](const auto &between) {

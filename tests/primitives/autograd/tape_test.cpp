@@ -63,7 +63,7 @@ TEST(Tape, SumsSpreadTheirGradient) {
     }
 }
 
-TEST(Tape, SeveralUsesAddUp) {
+TEST(Tape, GradientsOfSeveralUsesAreAdded) {
     gradient_check(
         [](const Tensors &x) {
             return F::add(F::add(F::mul(x[0], x[0]), x[0]), F::mul(F::tanh(x[0]), x[0]));
@@ -78,7 +78,7 @@ TEST(Tape, SeveralUsesAddUp) {
     EXPECT_EQ(tape.gradient(y, {x})[0].to_vector<double>(), Doubles{6});
 }
 
-TEST(Tape, AGradientHandedInIsNotChanged) {
+TEST(Tape, DoesNotChangeAPassedGradient) {
     const Tensor x = Tensor::from<double>({1.0, 2.0}), sens = Tensor::from<double>({10.0, 20.0});
     Tape tape;
     tape.watch(x);
@@ -98,7 +98,7 @@ TEST(Tape, SeveralResultsAndIntermediates) {
     EXPECT_EQ(g[1].item(), 1 + 3);
 }
 
-TEST(Tape, WhatDoesNotDependIsZero) {
+TEST(Tape, IndependentInputsHaveZeroGradients) {
     const Tensor x = numbers({2}), z = numbers({3});
     Tape tape;
     tape.watch(x);
@@ -107,7 +107,7 @@ TEST(Tape, WhatDoesNotDependIsZero) {
     EXPECT_EQ(g[0].to_vector<double>(), (Doubles{0, 0, 0}));
 }
 
-TEST(Tape, KeepLetsItBeAskedAgain) {
+TEST(Tape, KeepAllowsSeveralGradients) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
@@ -158,7 +158,7 @@ TEST(Tape, GradientsOfGradientsThroughBroadcastsViewsAndSoftmax) {
         {numbers({2, 3}), numbers({3}, 2)});
 }
 
-TEST(Tape, NothingIsRecordedWhileStopped) {
+TEST(Tape, RecordsNothingWhileStopped) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
@@ -184,7 +184,7 @@ TEST(Tape, CustomBackward) {
     EXPECT_EQ(tape.gradient(F::add(b, x), {x})[0].item(), 601);
 }
 
-TEST(Tape, Errors) {
+TEST(Tape, RejectsInvalidArguments) {
     const Tensor x = numbers({2});
     expect_error<GradError>("[tape] can't watch a tensor of i32, only floats have gradients",
                             [] { Tape().watch(Tensor::zeros({1}, DType::i32)); });
@@ -217,7 +217,7 @@ int negate(void **args) {
     return 0;
 }
 
-TEST(Tape, AnOpWithoutGradientIsNamedOnceAGradientMustPass) {
+TEST(Tape, ErrorNamesAnOpWithoutGradient) {
     static OpFile file;
     file.ops.emplace_back();
     file.ops[0].name = "test_negate";
@@ -253,7 +253,7 @@ TEST(Tape, IntegersStopGradients) {
     EXPECT_TRUE(tape.watched(F::dropout(x, 0.5, 1, 1)[0]));
 }
 
-TEST(Tape, KeepsOnlyWhatGradientsRead) {
+TEST(Tape, KeepsOnlyTensorsThatGradientsRead) {
     const Tensor x = numbers({1000});
     const int64_t one = int64_t(x.bytes());
     Tape tape;
@@ -271,7 +271,7 @@ TEST(Tape, KeepsOnlyWhatGradientsRead) {
     EXPECT_EQ(tape.kept_bytes(), 0);
 }
 
-TEST(Tape, AddressesAreNotMistaken) {
+TEST(Tape, ReusedAddressesAreNotConfused) {
     const Tensor x = Tensor::from<double>({1.0});
     Tape tape;
     tape.watch(x);
@@ -283,7 +283,7 @@ TEST(Tape, AddressesAreNotMistaken) {
     }
 }
 
-TEST(Tape, MemoryReturns) {
+TEST(Tape, ReleasesMemory) {
     F::softmax(F::exp(numbers({2, 2})));  // Plans and constants are made once.
     auto step = [] {
         const Tensor x = numbers({64, 64}), w = numbers({64}, 2);
@@ -335,7 +335,7 @@ TEST(Tape, EmptyBatchesHaveGradients) {
            {Tensor::ones({2, 0}), Tensor::ones({0, 3})});
 }
 
-TEST(Tape, OfWhatIsEmptyAndWhatIsNotTheLatterHasItsGradient) {
+TEST(Tape, GradientsPassBesideEmptyTensors) {
     const Tensor none = Tensor::zeros({0, 3}, DType::f64);
     const Tensor some = numbers({2, 3});
     Tape tape;
@@ -361,7 +361,7 @@ TEST(Tape, MayBeDestroyedInAnyOrder) {
     EXPECT_EQ(F::mul(x, x).at({1}), y.at({1}));
 }
 
-TEST(Tape, MayEndBeforeTheStopAroundWhatFollowsIt) {
+TEST(Tape, MayEndInAnyOrderWithStops) {
     const Tensor x = numbers({3});
     auto outer = std::make_unique<Tape>();
     outer->watch(x);
@@ -389,7 +389,7 @@ TEST(TapeDeathTest, IsNotDestroyedOnAnotherThreadWhileItRecords) {
     EXPECT_DEATH(move_away(false), "destroyed on another thread than its own");
 }
 
-TEST(Tape, AnUndefinedResultIsRefused) {
+TEST(Tape, RejectsAnUndefinedResult) {
     const Tensor x = numbers({3});
     Tape tape;
     tape.watch(x);

@@ -125,7 +125,7 @@ TEST(Composite, BiasAdd) {
                              [&] { F::bias_add(x, Tensor::zeros({3})); });
 }
 
-TEST(Composite, Gradients) {
+TEST(Composite, GradientsMatchDifferences) {
     auto weigh = [](const Tensor &t) { return F::mul(t, numbers(t.shape(), 7)); };
     const Tensor x = numbers({2, 3, 4});
     gradient_check([&](const Tensors &v) { return weigh(F::reshape(v[0], {4, 6})); }, {x});
@@ -188,7 +188,7 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2
     return c;
 }
 
-TEST(Dropout, DrawsPhilox) {
+TEST(Dropout, UsesPhilox) {
     EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
               (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
     const int n = 5000;
@@ -209,7 +209,7 @@ TEST(Dropout, DrawsPhilox) {
     }
 }
 
-TEST(Dropout, TheSameBitsWhateverTheDtypeAndShape) {
+TEST(Dropout, SameBitsForAnyDtypeAndShape) {
     const auto bits = [](const Shape &s, DType d) {
         return F::dropout(Tensor::ones(s, d), 0.5, 3, 4)[1].to_vector<float>();
     };
@@ -219,7 +219,7 @@ TEST(Dropout, TheSameBitsWhateverTheDtypeAndShape) {
     EXPECT_EQ(bits({30, 40}, DType::f32), first);
 }
 
-TEST(Dropout, TheSameBitsOnEveryIsa) {
+TEST(Dropout, SameBitsOnEveryIsa) {
     const auto bits = [] {
         return F::dropout(Tensor::ones({70000}), 0.5, 3, 4)[1].to_vector<float>();
     };
@@ -234,7 +234,7 @@ TEST(Dropout, TheSameBitsOnEveryIsa) {
     }
 }
 
-TEST(Dropout, EdgesAndCalls) {
+TEST(Dropout, EdgeCasesAndSuccessiveCalls) {
     const Tensor x = Tensor::full({1000}, 3);
     EXPECT_EQ(F::dropout(x, 0.0)[0].to_vector<float>(), Floats(1000, 3));
     EXPECT_EQ(F::dropout(x, 1.0)[0].to_vector<float>(), Floats(1000, 0));

@@ -33,7 +33,7 @@ Tensor positive(const Shape &shape, unsigned seed, double least = 0.1) {
     return t;
 }
 
-TEST(LossGradient, OfTerms) {
+TEST(LossGradient, OfTermsMatchesDifferences) {
     const Tensor x = numbers({3, 5}, 1), y = numbers({3, 5}, 2);
     const Tensor w = positive({3, 5}, 3);
     for (const std::string how : {"none", "mean", "sum"}) {
@@ -88,7 +88,7 @@ TEST(LossGradient, OfTerms) {
               {x});
 }
 
-TEST(LossGradient, OfLabels) {
+TEST(LossGradient, OfLabelsMatchesDifferences) {
     const Tensor x = numbers({4, 3, 2}, 1);
     const Tensor weight = positive({3}, 2);
     const Tensor labels = Tensor::from<int32_t>({0, 2, 1, -100, 2, 2, 0, 1}, {4, 2});
@@ -118,7 +118,7 @@ TEST(LossGradient, OfLabels) {
     }
 }
 
-TEST(LossGradient, OfCtc) {
+TEST(LossGradient, OfCtcMatchesDifferences) {
     const Tensor x = numbers({6, 3, 4}, 1);
     const Tensor targets = Tensor::from<int32_t>({1, 2, 2, 3, 3, 1}, {3, 2}),
                  lengths = Tensor::from<int32_t>({6, 5, 4});
@@ -133,7 +133,7 @@ TEST(LossGradient, OfCtc) {
     }
 }
 
-TEST(CtcLoss, NoPathIsInfiniteOrNothing) {
+TEST(CtcLoss, IsInfiniteOrZeroWithoutAPath) {
     const Tensor x = F::log_softmax(numbers({2, 1, 3}, 1));
     const Tensor targets = Tensor::from<int32_t>({1, 1}, {1, 2});
     const Tensor two = Tensor::from<int32_t>({2});
@@ -152,7 +152,7 @@ TEST(CtcLoss, NaNStaysInItsImage) {
     EXPECT_FALSE(std::isnan(loss.at({1})));
 }
 
-TEST(NormGradient, OfEveryNorm) {
+TEST(NormGradient, OfEveryNormMatchesDifferences) {
     const Tensor x = numbers({3, 4, 5}, 1), g = numbers({4}, 2), b = numbers({4}, 3);
     gradients("layer_norm", [&](const In &in) { return F::layer_norm(in[0], in[1], in[2]); },
               {x, numbers({4, 5}, 2), numbers({4, 5}, 3)});
@@ -177,7 +177,7 @@ TEST(NormGradient, OfEveryNorm) {
     }
 }
 
-TEST(BatchNorm, ChannelsLastAreTheSame) {
+TEST(BatchNorm, NhwcMatchesNchw) {
     const Tensor x = numbers({4, 3, 2, 5}, 1).to(DType::f32);
     const Tensor one = Tensor::ones({3});
     const Tensor zero = Tensor::zeros({3});
@@ -198,7 +198,7 @@ TEST(BatchNorm, ChannelsLastAreTheSame) {
 }
 
 // In f32 they have kernels of their own, in f64 they are compositions.
-TEST(BatchNorm, WithReluAndShortcutIsTheSame) {
+TEST(BatchNorm, FusedReluAndShortcutMatchSeparateOps) {
     const In in = {numbers({4, 3, 2, 5}, 1), numbers({3}, 2), numbers({3}, 3),
                    numbers({4, 3, 2, 5}, 4)};
     const Tensor dy = numbers({4, 3, 2, 5}, 5);
@@ -233,7 +233,7 @@ TEST(BatchNorm, WithReluAndShortcutIsTheSame) {
 }
 
 // The mean is 1e4 standard deviations: E[x^2] - E[x]^2 would have no correct digit in f32.
-TEST(Norms, KeepTheirDigitsFarFromZero) {
+TEST(Norms, AreAccurateFarFromZero) {
     const Tensor far = Tensor::empty({64, 96});
     const Tensor exact = Tensor::empty({64, 96}, DType::f64);
     for (int64_t i = 0; i < far.elements(); i++) {
@@ -259,7 +259,7 @@ TEST(Norms, KeepTheirDigitsFarFromZero) {
               6e-7 * 2);
 }
 
-TEST(Losses, RefuseWhatDoesNotFit) {
+TEST(Losses, RejectInvalidShapes) {
     const Tensor x = Tensor::zeros({2, 3});
     expect_error<ShapeError>("[cross_entropy] target has shape [3], expected [2] from input[2,3]",
                              [&] {
@@ -276,7 +276,7 @@ TEST(Losses, RefuseWhatDoesNotFit) {
                             [&] { F::huber_loss(x, x, 0); });
 }
 
-TEST(Losses, RefuseLabelsOfNoClass) {
+TEST(Losses, RejectLabelsOutOfRange) {
     const Tensor x = Tensor::zeros({2, 3});
     const auto of = [&](int32_t label) { return Tensor::from<int32_t>({1, label}); };
     expect_error<ShapeError>("[cross_entropy] target 1 is 3, expected 0 to 2, or ignore_index -100",
@@ -297,7 +297,7 @@ TEST(Losses, RefuseLabelsOfNoClass) {
                              [&] { sparse(x, of(3)); });
 }
 
-TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
+TEST(CtcLoss, RejectsLabelsAndLengthsOutOfRange) {
     const Tensor x = F::log_softmax(numbers({4, 1, 3}, 1));
     const Tensor targets = Tensor::from<int32_t>({1, 2}, {1, 2}), two = Tensor::from<int32_t>({2});
     const auto loss = [&](const Tensor &labels, int32_t steps, int32_t length) {
@@ -322,12 +322,12 @@ TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
                              [&] { loss(targets, 4, -1); });
 }
 
-TEST(CtcLoss, CostsNothingForLabelsThatNoPathSpells) {
-    const int64_t places = 1 << 20;
+TEST(CtcLoss, NeedsNoMemoryForImpossibleLabels) {
+    const int64_t labels = 1 << 20;
     const Tensor x = F::log_softmax(numbers({3, 2, 3}, 1));
-    const Tensor wide = Tensor::ones({2, places}, DType::i32);
+    const Tensor wide = Tensor::ones({2, labels}, DType::i32);
     const Tensor steps = Tensor::from<int32_t>({3, 3});
-    const Tensor lengths = Tensor::from<int32_t>({1, int32_t(places)});
+    const Tensor lengths = Tensor::from<int32_t>({1, int32_t(labels)});
     memory::trim();
     const int64_t before = memory::stats().live_bytes;
     // A table of all positions and steps would exceed this.
@@ -345,7 +345,7 @@ TEST(CtcLoss, CostsNothingForLabelsThatNoPathSpells) {
               "[2]");
 }
 
-TEST(Statistics, TheSlopeOfAConstantsDeviationIsZero) {
+TEST(Statistics, DerivativeOfAConstantsDeviationIsZero) {
     const Tensor x = Tensor::from<double>({2, 2, 2, 1, 2, 3}, {2, 3});
     Tape tape;
     tape.watch(x);

@@ -32,7 +32,7 @@ TEST(LowPrecision, QuantizeRoundsTiesToEvenAndSaturates) {
               (std::vector<uint8_t>{10, 10, 12, 12, 255, 0, 0, 255}));
 }
 
-TEST(LowPrecision, ScalesAlongAnAxis) {
+TEST(LowPrecision, TakesScalesAlongAnAxis) {
     const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
     const Tensor scale = floats({0.5f, 0.25f});
     const Tensor zero = ints({0, 1});
@@ -69,7 +69,7 @@ TEST(LowPrecision, ConvolutionOfOneTapIsADenseLayer) {
               rows.to_vector<uint8_t>());
 }
 
-TEST(LowPrecision, Refuses) {
+TEST(LowPrecision, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3});
     const Tensor q = Tensor::ones({2, 3}, DType::u8);
     const Tensor w = Tensor::ones({4, 3}, DType::i8);

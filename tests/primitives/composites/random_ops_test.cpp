@@ -72,7 +72,7 @@ std::vector<Tensor> every_draw() {
 
 // For counter 0 and key 0, kat_vectors of Random123 has these four words, which are elements 0, 16,
 // 32 and 48.
-TEST(RandomOps, KnownAnswers) {
+TEST(RandomOps, MatchKnownAnswers) {
     const Tensor u = F::uniform({64}, 0, 1, 0, 0);
     const uint32_t words[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     for (int k = 0; k < 4; k++)
@@ -108,7 +108,7 @@ TEST(RandomOps, SameBitsForEveryInstructionSetAndNumberOfThreads) {
     EXPECT_FALSE(first.empty());
 }
 
-TEST(RandomOps, AnElementDependsOnItsPlaceAlone) {
+TEST(RandomOps, AnElementDependsOnlyOnItsIndex) {
     const auto all = F::normal({40000}, 0, 1, 3, 4).to_vector<float>();
     const auto few = F::normal({77}, 0, 1, 3, 4).to_vector<float>();
     EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin()));
@@ -167,7 +167,7 @@ TEST(RandomOps, NormalIsNormal) {
     EXPECT_LT(std::fabs(product), 4 * std::sqrt(many / 32.));
 }
 
-TEST(RandomOps, TruncatedNormalStaysWithinTwo) {
+TEST(RandomOps, TruncatedNormalIsWithinTwoSigma) {
     const auto z = F::truncated_normal({many}, 3, 2, 2, 0).to_vector<double>();
     EXPECT_GE(*std::min_element(z.begin(), z.end()), -1);
     EXPECT_LE(*std::max_element(z.begin(), z.end()), 7);
@@ -263,7 +263,7 @@ TEST(RandomOps, MultinomialFollowsItsWeights) {
     EXPECT_LT(std::fabs(chi_square({second[0], second[3]}, {left[0], left[3]})), 4);
 }
 
-TEST(RandomOps, RefuseWhatMakesNoSense) {
+TEST(RandomOps, RejectInvalidArguments) {
     EXPECT_EQ(message([] { F::uniform({2}, 2, 1); }),
               "[uniform] minval is 2.000000, expected a number of at most maxval 1.000000");
     EXPECT_EQ(message([] { F::normal({2}, 0, -1); }),
@@ -291,23 +291,23 @@ TEST(RandomOps, RefuseWhatMakesNoSense) {
 }
 
 // Scratch counts against the limit as results do.
-TEST(RandomOps, ScratchIsHeldAgainstTheLimit) {
+TEST(RandomOps, ScratchCountsAgainstTheLimit) {
     const Tensor weights = Tensor::ones({1, 4 << 20});
     const Tensor single = Tensor::scalar(1).expand({16 << 20});
     memory::trim();
     memory::set_limit(memory::stats().live_bytes + (24 << 20));
-    const auto refused = [](const char *op, const auto &call) {
-        const std::string said = message(call);
-        EXPECT_TRUE(said.starts_with(std::string("[") + op + "] ") &&
-                    said.find("out of memory: ") != std::string::npos)
-            << said;
+    const auto expect_rejected = [](const char *op, const auto &call) {
+        const std::string reported = message(call);
+        EXPECT_TRUE(reported.starts_with(std::string("[") + op + "] ") &&
+                    reported.find("out of memory: ") != std::string::npos)
+            << reported;
     };
-    refused("randperm", [] { F::randperm(100000000); });
-    refused("randperm", [] { F::randperm(2147483647); });
-    refused("shuffle", [&] { F::shuffle(single); });
-    refused("multinomial", [&] { F::multinomial(weights, 2); });
-    refused("unique", [&] { F::unique(single); });
-    refused("sort", [&] { F::sort(single); });
+    expect_rejected("randperm", [] { F::randperm(100000000); });
+    expect_rejected("randperm", [] { F::randperm(2147483647); });
+    expect_rejected("shuffle", [&] { F::shuffle(single); });
+    expect_rejected("multinomial", [&] { F::multinomial(weights, 2); });
+    expect_rejected("unique", [&] { F::unique(single); });
+    expect_rejected("sort", [&] { F::sort(single); });
     memory::set_limit(0);
     EXPECT_EQ(F::randperm(5).elements(), 5);
 }

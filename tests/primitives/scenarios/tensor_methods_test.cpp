@@ -67,7 +67,7 @@ TEST(TensorMethods, To) {
     EXPECT_FALSE(tape.watched(whole));  // Only floats have gradients.
 }
 
-TEST(TensorMethods, HaveGradientsOfGradients) {
+TEST(TensorMethods, HaveSecondDerivatives) {
     const auto cube = [](const Tensor &x) {
         const Tensor y = x.reshape({3, 2}).transpose({1, 0}).slice(1, 0, 2).copy().to(DType::f64);
         return F::mul(F::mul(y, y), y);
@@ -83,7 +83,7 @@ TEST(TensorMethods, HaveGradientsOfGradients) {
         {numbers({2, 3})});
 }
 
-TEST(TensorMethods, AreNotRecordedWhereNothingIs) {
+TEST(TensorMethods, AreNotRecordedWithoutATape) {
     const Tensor x = numbers({2, 3});
     Tape tape;
     tape.watch(x);
@@ -100,7 +100,7 @@ TEST(TensorMethods, AreNotRecordedWhereNothingIs) {
     EXPECT_TRUE(tape.graph().ops.empty());
 }
 
-TEST(TensorMethods, StandInTheGraphOnceAndByName) {
+TEST(TensorMethods, AppearInTheGraphOnceByName) {
     const Tensor x = numbers({64, 48});
     Tape tape;
     tape.watch(x);

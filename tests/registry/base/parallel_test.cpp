@@ -30,7 +30,7 @@ template<class F> int par_for(int min, int size, F f) {
         (uint8_t *)&f);
 }
 
-TEST(Parallel, EveryIndexOnce) {
+TEST(Parallel, RunsEveryIndexOnce) {
     for (const int n : {1, 2, 3, 8}) {
         const Threads limit(n);
         EXPECT_EQ(threads(), n);
@@ -50,7 +50,7 @@ TEST(Parallel, EveryIndexOnce) {
     EXPECT_EQ(par_for(0, 0, [](int) { return 1; }), 0);
 }
 
-TEST(Parallel, OneStaysInTheCaller) {
+TEST(Parallel, OneBodyRunsInTheCaller) {
     const auto caller = std::this_thread::get_id();
     parallel_for(7, 8, [&](int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
     const Threads limit(1);
@@ -67,7 +67,7 @@ TEST(Parallel, OneStaysInTheCaller) {
 
 // Each of n bodies waits until all have started, so the loop ends only with n threads, whatever the
 // number of cores.
-TEST(Parallel, AsManyWorkersAsAsked) {
+TEST(Parallel, UsesAllRequestedWorkers) {
     for (const int n : {2, 3, 8}) {
         const Threads limit(n);
         std::atomic<int> started{0}, missing{0};
@@ -82,7 +82,7 @@ TEST(Parallel, AsManyWorkersAsAsked) {
     }
 }
 
-TEST(Parallel, NoMoreWorkersThanAsked) {
+TEST(Parallel, UsesNoMoreThanTheRequestedWorkers) {
     const Threads limit(3);
     std::atomic<int> inside{0}, most{0};
     parallel_for(0, 60, [&](int64_t) {
@@ -120,7 +120,7 @@ TEST(Parallel, NestedLoops) {
     EXPECT_EQ(sum, 120 * 120);
 }
 
-TEST(Parallel, AWorkersErrorReachesTheCaller) {
+TEST(Parallel, WorkersErrorReachesTheCaller) {
     for (const int n : {1, 2, 8}) {
         const Threads limit(n);
         clear_kernel_error();
@@ -143,13 +143,13 @@ TEST(Parallel, AWorkersErrorReachesTheCaller) {
     EXPECT_STREQ(last_kernel_error(), "deep");
 }
 
-TEST(Parallel, LongMessagesAreCut) {
+TEST(Parallel, TruncatesLongMessages) {
     halide_error(nullptr, std::string(5000, 'x').c_str());
     EXPECT_EQ(last_kernel_error(), std::string(1023, 'x'));
     std::thread([] { EXPECT_STREQ(last_kernel_error(), ""); }).join();
 }
 
-TEST(Parallel, HalidesScratchIsOurs) {
+TEST(Parallel, HalideAllocatesFromOurPool) {
     const int64_t live = memory::stats().live_blocks;
     auto *p = (unsigned char *)halide_malloc(nullptr, 100);
     ASSERT_NE(p, nullptr);
@@ -165,7 +165,7 @@ TEST(Parallel, HalidesScratchIsOurs) {
     EXPECT_EQ(halide_malloc(nullptr, size_t{1} << 50), nullptr);
 }
 
-TEST(Parallel, NumbersOutOfRange) {
+TEST(Parallel, RejectsNumbersOutOfRange) {
     expect_error<AttrError>("[parallel] threads is -1, expected 0 to 1024",
                             [] { set_threads(-1); });
     EXPECT_THROW(set_threads(1025), AttrError);
@@ -201,7 +201,7 @@ int bodies_elsewhere() {  // Counts the loop bodies that another thread runs.
     return count;
 }
 
-TEST(Parallel, ALimitOfOneIsTheCallerAlone) {
+TEST(Parallel, LimitOfOneUsesOnlyTheCaller) {
     {
         const Threads limit(1);
         EXPECT_EQ(bodies_elsewhere(), 0);
@@ -210,7 +210,7 @@ TEST(Parallel, ALimitOfOneIsTheCallerAlone) {
     EXPECT_GT(bodies_elsewhere(), 0);
 }
 
-TEST(ParallelDeathTest, EnvironmentSetsTheStart) {
+TEST(ParallelDeathTest, EnvironmentSetsTheInitialNumber) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(std::exit(start_with("3")), testing::ExitedWithCode(3), "");
     for (const char *bad : {"abc", "-1", "2x", "99999999999", "1025"})

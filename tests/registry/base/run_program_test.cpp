@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 
 constexpr const char *hostile = "a'b \"c\" $d;e";
 
-TEST(RunProgram, GivesItsArgumentsAsTheyAre) {
+TEST(RunProgram, PassesArgumentsUnchanged) {
     const Ended echo = run_program({"printf", "%s|", hostile, "$(touch x)", "", "\n"},
                                    Keep::output);
     EXPECT_EQ(echo.status, 0);
     EXPECT_EQ(echo.text, std::string(hostile) + "|$(touch x)||\n|");
 }
 
-TEST(RunProgram, KeepsErrorsOnlyWhereTheyAreAskedFor) {
+TEST(RunProgram, CapturesStderrOnlyOnRequest) {
     const std::vector<std::string> words = {"ls", "/no/such/file"};
     EXPECT_EQ(run_program(words, Keep::output).text, "");
     const Ended all = run_program(words, Keep::output_and_errors);
@@ -31,7 +31,7 @@ TEST(RunProgram, KeepsErrorsOnlyWhereTheyAreAskedFor) {
     EXPECT_NE(all.text.find("/no/such/file"), std::string::npos) << all.text;
 }
 
-TEST(RunProgram, SaysThatThereIsNone) {
+TEST(RunProgram, ReportsAMissingProgram) {
     EXPECT_TRUE(has_program("ls"));
     EXPECT_FALSE(has_program("no-such-program"));
     try {
@@ -44,7 +44,7 @@ TEST(RunProgram, SaysThatThereIsNone) {
 
 // ld links entries of the kernel cache, and addr2line looks up the line of a mistake in the
 // library.
-TEST(RunProgram, HostileNamesOfTheCacheAndOfAKernelLibrary) {
+TEST(RunProgram, HandlesHostileNamesOfTheCacheAndOfAKernelLibrary) {
     const TemporaryFolder folder("halyard_test");
     const fs::path odd = folder.path / hostile;
     fs::create_directory(odd);

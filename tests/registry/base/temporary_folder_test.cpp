@@ -19,7 +19,7 @@ size_t files_in(const fs::path &folder) {
     return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
+TEST(TemporaryFolder, IsPrivateAndRemovedWithItsContents) {
     fs::path path;
     {
         const TemporaryFolder folder("halyard_test");
@@ -35,7 +35,7 @@ TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
 
 // A killed child leaves its folder, which is removed. Folders of living processes and folders with
 // other names stay.
-TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
+TEST(TemporaryFolder, RemovesFoldersOfKilledProcesses) {
     const TemporaryFolder parent("halyard_test");
     fs::create_directory(parent.path / "work_inAnother");
     const auto child = [&](bool dies) {
@@ -44,8 +44,8 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
         const pid_t pid = fork();
         if (pid == 0) {
             const TemporaryFolder own("work", parent.path);
-            const bool said = write(ready[1], "x", 1) == 1;
-            if (said && !dies) pause();
+            const bool is_ready = write(ready[1], "x", 1) == 1;
+            if (is_ready && !dies) pause();
             _exit(0);  // Destructors don't run, as if it was killed.
         }
         char byte;
@@ -69,7 +69,7 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     waitpid(alive, nullptr, 0);
 }
 
-TEST(TemporaryFolder, OfAParentIsNotRemovedByItsChild) {
+TEST(TemporaryFolder, ChildDoesNotRemoveItsParents) {
     const TemporaryFolder folder("halyard_test");
     const pid_t pid = fork();
     if (pid == 0) {
@@ -80,7 +80,7 @@ TEST(TemporaryFolder, OfAParentIsNotRemovedByItsChild) {
     EXPECT_TRUE(fs::is_directory(folder.path));
 }
 
-TEST(TemporaryFolder, NamesTMPDIRWhereThatIsNoFolder) {
+TEST(TemporaryFolder, ErrorNamesTMPDIRIfItIsNoFolder) {
     const char *before = std::getenv("TMPDIR");
     const std::optional<std::string> kept = before ? std::optional<std::string>(before)
                                                    : std::nullopt;

@@ -48,7 +48,7 @@ TEST(Dispatch, SoftmaxAlongAnyAxis) {
     EXPECT_THROW(F::softmax(x, 2), ShapeError);
 }
 
-TEST(Dispatch, ACachedAddIsCheap) {
+TEST(Dispatch, CachedAddIsFast) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer's time says nothing";
 #endif
@@ -68,7 +68,7 @@ TEST(Dispatch, ACachedAddIsCheap) {
     EXPECT_LT(best, 2000);
 }
 
-TEST(Dispatch, SizesPastEveryLimitAreRefused) {
+TEST(Dispatch, RejectsSizesAboveLimits) {
     const Tensor one = Tensor::scalar(1);
     const Tensor column = one.expand({1 << 16, 1});
     const Tensor row = one.expand({1, 1 << 16});
@@ -140,7 +140,7 @@ TEST(DispatchDeathTest, TheEnvironmentLimitsTheInstructionSet) {
     EXPECT_EXIT(std::exit(level_with("sse4")), testing::ExitedWithCode(103), "");
 }
 
-TEST(Dispatch, WhereALevelLacksADtypeTheOneBelowStandsForIt) {
+TEST(Dispatch, FallsBackToTheLevelBelowForADtype) {
     const Force force(host_isa(), "");
     const Tensor a = Tensor::from<double>({1, 2, 3}, {3});
     EXPECT_EQ(F::add(a, a).to_vector<double>(), (std::vector<double>{2, 4, 6}));
@@ -194,7 +194,7 @@ TEST(Dispatch, UpdatesTakeAGradientThatIsBroadcast) {
     }
 }
 
-TEST(Dispatch, LabelsThatAreBroadcastCountForEveryRow) {
+TEST(Dispatch, BroadcastLabelsApplyToEveryRow) {
     std::vector<float> values;
     for (int i = 0; i < 256; i++)
         values.push_back(float(i % 7));
@@ -209,7 +209,7 @@ TEST(Dispatch, LabelsThatAreBroadcastCountForEveryRow) {
 
 // Kernels without any_strides are built for a dense dimension 0. Every plan has one, whichever
 // operands are broadcast or strided.
-TEST(Plan, HandsKernelsTheStridesTheyAreBuiltFor) {
+TEST(Plan, PassesOnlySupportedStrides) {
     const RegisteredOp &op = library().at("momentum_");
     ASSERT_FALSE(op.record.any_strides);
     const Tensor p = Tensor::zeros({3, 4, 5});
@@ -254,7 +254,7 @@ TEST(Plan, CopiesOfInputsWithoutTheGroupKeepTheirRank) {
 }
 
 // A seed only becomes an argument of the kernel.
-TEST(Plan, CallsThatDifferInArgumentsShareOne) {
+TEST(Plan, CallsThatDifferInScalarsShareAPlan) {
     const RegisteredOp &dropout = library().at("dropout_kernel"),
                        &reduce = library().at("reduce_sum");
     ASSERT_TRUE(dropout.shares_plans);
@@ -279,7 +279,7 @@ TEST(Plan, CallsThatDifferInArgumentsShareOne) {
 }
 
 // Plans point to kernels, so registering a development kernel later must move none.
-TEST(Registry, KernelsStayWhereTheyAre) {
+TEST(Registry, KernelsKeepTheirAddresses) {
     OpFile file;
     file.name = "test_stays";
     file.ops.push_back(library().at("relu").record);
@@ -299,7 +299,7 @@ TEST(Registry, KernelsStayWhereTheyAre) {
 }
 
 // ThreadSanitizer would report a name that one thread reads while another writes it.
-TEST(Registry, TheDeviceIsSetWhileOthersCallAndAsk) {
+TEST(Registry, DeviceCanBeSetDuringCalls) {
     std::atomic<bool> ends = false;
     std::thread sets([&] {
         while (!ends)
@@ -314,7 +314,7 @@ TEST(Registry, TheDeviceIsSetWhileOthersCallAndAsk) {
     sets.join();
 }
 
-TEST(Explain, NamesTheChoiceAndTheRefused) {
+TEST(Explain, NamesTheSelectedAndTheRejectedKernels) {
     const Tensor a = Tensor::ones({16});
     const Tensor in[] = {a, a};
     const RegisteredOp &op = library().at("add");

@@ -45,7 +45,7 @@ std::vector<float> sum() {
     return F::add(x, x).to_vector<float>();
 }
 
-TEST(KernelOnDemand, IsMadeOnceForAllThreads) {
+TEST(KernelOnDemand, IsCompiledOnceForAllThreads) {
     const InPlaceOfAdd kernel([](void **arguments) { return added(arguments); });
     std::vector<std::thread> threads;
     std::vector<std::vector<float>> sums(4);
@@ -57,7 +57,7 @@ TEST(KernelOnDemand, IsMadeOnceForAllThreads) {
         EXPECT_EQ(s, (std::vector<float>{2, 4, 6}));
 }
 
-TEST(KernelOnDemand, SaysWhyItCanNotBeMade) {
+TEST(KernelOnDemand, ReportsWhyCompilationFailed) {
     {
         const InPlaceOfAdd kernel([](void **arguments) { return unknown(arguments); });
         expect_error<DispatchError>(

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr size_t most_thread_local_bytes = 512;
+constexpr size_t max_thread_local_bytes = 512;
 
 struct Found {
     const char *path;
@@ -39,7 +39,7 @@ int main(int count, char **paths) {
         }
         Found found{paths[k]};
         dl_iterate_phdr(look, &found);
-        const bool fits = found.seen && found.bytes <= most_thread_local_bytes;
+        const bool fits = found.seen && found.bytes <= max_thread_local_bytes;
         std::printf("%s: %zu bytes of thread-locals%s\n", paths[k], found.bytes,
                     fits         ? ""
                     : found.seen ? ", too many"

@@ -59,7 +59,7 @@ private:
 // Sanitizers have locks of their own and don't support forks with threads.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
-TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
+TEST(Process, ForkedChildCanCallOps) {
     set_threads(4);
     const Callers others(4);
     for (int round = 0; round < 20; round++) {
@@ -80,7 +80,7 @@ TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
     set_threads(0);
 }
 
-TEST(ProcessDeathTest, ItEndsWhileThreadsCall) {
+TEST(ProcessDeathTest, ExitsDuringCalls) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto end = [] {
         for (int i = 0; i < 4; i++) {
@@ -105,7 +105,7 @@ double sum_among(rlim_t processes) {
     return some_calls();
 }
 
-TEST(ProcessDeathTest, FewThreadsAreEnough) {
+TEST(ProcessDeathTest, WorksWithFewThreads) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (const rlim_t processes : {1, 2, 4, 9}) {
         EXPECT_EXIT(std::exit(sum_among(processes) == some_sum && threads() < 64 ? 0 : 1),

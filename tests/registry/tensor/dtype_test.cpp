@@ -97,7 +97,7 @@ TEST(DTypes, Bf16RoundsToNearestEven) {
     rounding<bfloat16>(0x7f7f);
 }
 
-TEST(DTypes, OverflowOfShortFloats) {
+TEST(DTypes, OverflowOf16BitFloats) {
     EXPECT_EQ(float16(65519.996f).bits, 0x7bff);
     EXPECT_EQ(float16(65520.0f).bits, 0x7c00);
     EXPECT_EQ(float16(-1e30f).bits, 0xfc00);
@@ -111,7 +111,7 @@ TEST(DTypes, OverflowOfShortFloats) {
     EXPECT_EQ(float16(-0.0f).bits, 0x8000);
 }
 
-TEST(DTypes, NanStaysNan) {
+TEST(DTypes, KeepNan) {
     // Truncation would remove the payload, which must not give Inf.
     const float low_payload = std::bit_cast<float>(0x7f800001u);
     EXPECT_TRUE(std::isnan(float(float16(low_payload))));

@@ -45,7 +45,7 @@ TEST(Memory, BlocksAreAlignedLongEnoughAndDistinct) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-TEST(Memory, ReleasedBlocksComeBack) {
+TEST(Memory, ReusesReleasedBlocks) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     for (const size_t bytes : {100u, 100000u, 5000000u}) {
         void *p = allocate(bytes);
@@ -88,7 +88,7 @@ TEST(Memory, PeakOfOneThreadIsExact) {
 }
 
 // A full pool of unused blocks makes room for a large block.
-TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
+TEST(Memory, ReusesLargeBlocksInAFullPool) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
     std::vector<void *> old;
@@ -111,7 +111,7 @@ TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
 }
 
 // Blocks used since this one was taken stay in the pool, and this one is returned to the system.
-TEST(Memory, AFullPoolKeepsWhatIsInUse) {
+TEST(Memory, FullPoolKeepsRecentBlocks) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
     void *const large = allocate(size_t{200} << 20);
@@ -130,13 +130,13 @@ TEST(Memory, AFullPoolKeepsWhatIsInUse) {
     trim();
 }
 
-TEST(Memory, TrimGivesBack) {
+TEST(Memory, TrimReleasesMemory) {
     release(allocate(8 << 20));
     trim();
     EXPECT_LT(stats().pooled_bytes, 8 << 20);
 }
 
-TEST(Memory, ImpossibleSizesAreErrors) {
+TEST(Memory, RejectsImpossibleSizes) {
     try {
         allocate(SIZE_MAX);
         ADD_FAILURE() << "nothing was thrown";
@@ -153,7 +153,7 @@ TEST(Memory, ImpossibleSizesAreErrors) {
 
 // Under a limit, cached blocks are released first; then calls fail and change nothing. Without the
 // limit they succeed again.
-TEST(Memory, KeepsToItsLimit) {
+TEST(Memory, RespectsItsLimit) {
     void *const held = allocate(6 << 20);
     release(allocate(9 << 20));  // The cached block hinders no other allocation.
     set_limit(16 << 20);
@@ -163,10 +163,10 @@ TEST(Memory, KeepsToItsLimit) {
         allocate(5 << 20);
         ADD_FAILURE() << "nothing was thrown";
     } catch (const MemoryError &e) {
-        const std::string said = e.what();
-        EXPECT_TRUE(said.starts_with(
+        const std::string reported = e.what();
+        EXPECT_TRUE(reported.starts_with(
             "[memory] out of memory: 5.0 MB wanted, 13.0 MB in use, the limit is 16.0 MB"))
-            << said;
+            << reported;
     }
     release(other);
     release(allocate(5 << 20));
@@ -176,7 +176,7 @@ TEST(Memory, KeepsToItsLimit) {
     release(held);
 }
 
-TEST(MemoryDeathTest, OverrunsAreSeenUnderTheSanitizer) {
+TEST(MemoryDeathTest, SanitizerDetectsOverruns) {
     if (pooled) GTEST_SKIP() << "needs the address sanitizer";
     const Tensor t = Tensor::zeros({5});
     EXPECT_DEATH(*(volatile float *)(t.data<float>() + 5) = 1, "heap-buffer-overflow");

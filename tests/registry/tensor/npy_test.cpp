@@ -82,7 +82,7 @@ TEST_F(Npy, FortranOrderAndVersions) {
                           [&] { load_npy(write("{}", "", 4)); });
 }
 
-TEST_F(Npy, OtherIntegersConvertOnlyWhereTheyFit) {
+TEST_F(Npy, OtherIntegersConvertOnlyIfTheyFit) {
     const std::string two("\xff\xff\x01\x00", 4);
     const auto file = [&](const std::string &descr, int n) {
         return write("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" +
@@ -109,7 +109,7 @@ TEST_F(Npy, OtherIntegersConvertOnlyWhereTheyFit) {
         EXPECT_THROW(load_npy(file(descr, 1)), DTypeError) << descr;
 }
 
-TEST_F(Npy, LyingAndTruncatedFiles) {
+TEST_F(Npy, RejectsCorruptAndTruncatedFiles) {
     const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
                       data(8, '\0');
     EXPECT_EQ(load_npy(write(good, data)).elements(), 2);

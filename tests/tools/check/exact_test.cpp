@@ -106,7 +106,7 @@ Report run(Check check, const Op &op) {
     return r;
 }
 
-TEST(Exact, ADroppedTailIsCaught) {
+TEST(Exact, FindsADroppedTail) {
     const Report r = run(check_exact, registered<DroppedSoftmax>());
     ASSERT_EQ(r.failures.size(), 2u);
     EXPECT_THAT(
@@ -117,7 +117,7 @@ TEST(Exact, ADroppedTailIsCaught) {
                 " elements differ from variant any, because this one's algorithm is another: "))));
 }
 
-TEST(Reference, ADroppedTailIsCaught) {
+TEST(Reference, FindsADroppedTail) {
     const Report r = run(check_reference, library().find("dropped_softmax")
                                               ? DroppedSoftmax()
                                               : registered<DroppedSoftmax>());
@@ -126,7 +126,7 @@ TEST(Reference, ADroppedTailIsCaught) {
                 Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" times the bound of 10 ulps"))));
 }
 
-TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
+TEST(Exact, ProvesSoundSchedulesOfCpuAndGpu) {
     const Report r = run(check_exact, registered<WholeSoftmax>());
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 3 + 4 + (has_device("opencl") ? 4 : 0)) << "blocks, any, the GPU's";
@@ -152,7 +152,7 @@ struct RoundedUp : Op {
 
 // Kernels in programs omit Halide's checks of their arguments (dsl/argument_checks.h); those of
 // exact mode have them.
-TEST(Exact, ArgumentsAreCheckedThereAlone) {
+TEST(Exact, ChecksArguments) {
     const Report r = run(check_exact, registered<RoundedUp>());
     ASSERT_EQ(r.failures.size(), 1u);
     EXPECT_THAT(r.failures[0], HasSubstr("kernel failed: Input buffer x is accessed at "));
@@ -224,7 +224,7 @@ struct Large : RoundedUp {
     void schedule(const Cpu &cpu) override { store().vectorize(j, cpu.lanes, Tail::GuardWithIf); }
 };
 
-TEST(Exact, SamplesTooLargeToEvaluateAreSaidToBe) {
+TEST(Exact, ReportsSamplesTooLargeToEvaluate) {
     const Report r = run(check_exact, registered<Large>());
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 2);

@@ -124,7 +124,7 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
 
 // Random calls of our own ops found these faults, which are fixed. With random values, every row
 // has a value other than 0 besides the last.
-TEST(Fuzz, OneElementDecides) {
+TEST(Fuzz, FindsAFaultInOneElement) {
     register_it<AnyButTheLast>(host_isa());
     const AnyButTheLast op;
     const std::string call = std::string("f32/") + name_of(host_isa()) + " c=40 n=7";
@@ -140,7 +140,7 @@ TEST(Fuzz, OneElementDecides) {
         EXPECT_NE(failure.find(" lonely "), std::string::npos) << failure;
 }
 
-TEST(Fuzz, WhatWentWrongOnce) {
+TEST(Fuzz, PastFaultsStayFixed) {
     if (op_table().names().empty()) list_all_ops(op_table());
     const std::pair<const char *, const char *> found[] = {
         // b - 1 rounded to -1, for which negative a have a power.
@@ -162,7 +162,7 @@ TEST(Fuzz, WhatWentWrongOnce) {
     }
 }
 
-TEST(Fuzz, MeetsBends) {
+TEST(Fuzz, FindsFaultsAtBreakpoints) {
     register_it<WrongAtOne>(host_isa());
     const WrongAtOne op;
     const std::string call = std::string("f32/") + name_of(host_isa()) + " d0=1 d1=1 d2=40";

@@ -11,7 +11,7 @@
 namespace halyard::check {
 namespace {
 
-class Guarded : public testing::Test {
+class GuardPages : public testing::Test {
 protected:
     void SetUp() override {
         if (op_table().names().empty()) list_all_ops(op_table());
@@ -30,7 +30,7 @@ protected:
     std::vector<Tensor> in, out;
 };
 
-TEST_F(Guarded, NothingIsFoundWithin) {
+TEST_F(GuardPages, AllowAccessesWithin) {
     for (auto side : {Guards::before, Guards::after}) {
         Guards g(side);
         place(g);
@@ -41,7 +41,7 @@ TEST_F(Guarded, NothingIsFoundWithin) {
     }
 }
 
-TEST_F(Guarded, AReadPastTheEndIsFoundAndTheRestGoesOn) {
+TEST_F(GuardPages, DetectAReadPastTheEndAndContinue) {
     Guards g(Guards::after);
     place(g);
     std::thread([&] { at(out[0])[0] = at(in[1])[8]; }).join();
@@ -50,14 +50,14 @@ TEST_F(Guarded, AReadPastTheEndIsFoundAndTheRestGoesOn) {
     EXPECT_EQ(at(out[0])[6], 5);
 }
 
-TEST_F(Guarded, AReadBeforeTheBeginningIsFound) {
+TEST_F(GuardPages, DetectAReadBeforeTheBeginning) {
     Guards g(Guards::before);
     place(g);
     at(out[0])[0] = at(in[0])[-2];
     EXPECT_EQ(g.finding(), "it reads before the beginning of input a (byte 8 before it)");
 }
 
-TEST_F(Guarded, WritesAreFoundOnBothSidesWhereverTheGuardIs) {
+TEST_F(GuardPages, DetectWritesOnBothSides) {
     for (auto side : {Guards::before, Guards::after}) {
         for (int place_outside : {-1, 7}) {
             Guards g(side);
@@ -71,7 +71,7 @@ TEST_F(Guarded, WritesAreFoundOnBothSidesWhereverTheGuardIs) {
     }
 }
 
-TEST_F(Guarded, TensorsThatShareMemoryStillDo) {
+TEST_F(GuardPages, KeepSharedMemory) {
     Guards g(Guards::after);
     place(g, true);
     at(in[1])[0] = 20;
@@ -82,7 +82,7 @@ TEST_F(Guarded, TensorsThatShareMemoryStillDo) {
     EXPECT_EQ(g.finding(), "it reads past the end of input a and input b (byte 1 after it)");
 }
 
-TEST_F(Guarded, PagesOfOtherCallsAreWatchedAgain) {
+TEST_F(GuardPages, AreProtectedAgainForTheNextCall) {
     for (int turn = 0; turn < 3; turn++) {
         Guards g(Guards::after);
         place(g);
@@ -91,8 +91,8 @@ TEST_F(Guarded, PagesOfOtherCallsAreWatchedAgain) {
     }
 }
 
-using GuardedDeathTest = Guarded;
-TEST_F(GuardedDeathTest, OtherFaultsStillEndTheProcess) {
+using GuardPagesDeathTest = GuardPages;
+TEST_F(GuardPagesDeathTest, OtherFaultsEndTheProcess) {
     Guards g(Guards::after);
     place(g);
     EXPECT_DEATH(*(volatile int *)16 = 0, "");

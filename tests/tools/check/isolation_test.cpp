@@ -42,7 +42,7 @@ template<class Tested> Report checked() {
     return r;
 }
 
-TEST(Isolation, ALeakIsFound) {
+TEST(Isolation, FindsALeak) {
     const Report r = checked<Rowwise<true>>();
     int leaks = 0;
     for (auto &f : r.failures) {
@@ -52,7 +52,7 @@ TEST(Isolation, ALeakIsFound) {
     EXPECT_EQ(leaks, 1) << testing::PrintToString(r.failures);
 }
 
-TEST(Isolation, NothingIsFoundWhereNothingLeaks) {
+TEST(Isolation, PassesWithoutALeak) {
     const Report r = checked<Rowwise<false>>();
     EXPECT_EQ(r.failed, 0);
     EXPECT_GT(r.passed, 0);

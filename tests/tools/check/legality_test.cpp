@@ -135,14 +135,14 @@ protected:
     }
 };
 
-TEST_F(Legality, ASoundGpuReductionPasses) {
+TEST_F(Legality, PassesASoundGpuReduction) {
     const auto op = registered<SoundSums>();
     const Report r = run(check_legality, op);
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 9) << "three samples, on the device and twice on the CPU";
 }
 
-TEST_F(Legality, ARacyGpuReductionIsRejectedThoughItsNumbersAreRight) {
+TEST_F(Legality, RejectsARacyGpuReductionWithRightResults) {
     const auto op = registered<RacyGpuSums>();
     expect_right_numbers(op, check_device);
     const Report r = run(check_legality, op);
@@ -154,7 +154,7 @@ TEST_F(Legality, ARacyGpuReductionIsRejectedThoughItsNumbersAreRight) {
     EXPECT_EQ(r.passed, 7) << "one element is no race, and the CPU kernel has none";
 }
 
-TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
+TEST_F(Legality, RejectsARacyCpuReductionWithRightResults) {
     const auto op = registered<RacyCpuSums>();
     set_threads(1);
     expect_right_numbers(op, check_reference);
@@ -168,7 +168,7 @@ TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
                   HasSubstr("parallel(ko) over a reduction"))));
 }
 
-TEST_F(Legality, AReadPastTheEndIsRejectedThoughItsNumbersAreRight) {
+TEST_F(Legality, RejectsAReadPastTheEndWithRightResults) {
     const auto op = registered<ReadsPast>();
     const Report numbers = run(check_reference, op);
     EXPECT_GT(numbers.passed, 0);

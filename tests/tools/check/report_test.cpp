@@ -20,7 +20,7 @@ TEST(Report, FailuresOfOneKindDifferInNumbersOnly) {
               "unknown name 'lane' in f32 of d0 information");
 }
 
-TEST(Report, AKindIsOfOneCheck) {
+TEST(Report, AKindBelongsToOneCheck) {
     Report reference, views, all;
     reference.op = views.op = all.op = "op";
     reference.check = "reference";
@@ -39,7 +39,7 @@ TEST(Report, AKindIsOfOneCheck) {
     EXPECT_EQ(json_of(report_of(json_of(all))), json_of(all));
 }
 
-TEST(Report, WhatPassesNothingFails) {
+TEST(Report, AnOpWithoutAPassedCheckFails) {
     Report r;
     r.op = "op";
     r.skip("no device");

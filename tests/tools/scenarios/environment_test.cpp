@@ -39,23 +39,24 @@ TEST_F(Environment, WithoutSys) {
     runs_without("/sys");
 }
 
-TEST_F(Environment, WithoutAFolderForTemporaryFiles) {
-    expect_refused("lower relu --to llvm",
-                   "[/no/such/folder] is no folder for temporary files: TMPDIR names it",
-                   "TMPDIR=/no/such/folder");
+TEST_F(Environment, WithoutATemporaryFolder) {
+    expect_rejected("lower relu --to llvm",
+                    "[/no/such/folder] is no folder for temporary files: TMPDIR names it",
+                    "TMPDIR=/no/such/folder");
 }
 
 // Errors of the standard library are reported like our own.
-TEST_F(Environment, ALinkToItself) {
+TEST_F(Environment, RejectsALinkToItself) {
     fs::create_symlink("loop", dir / "loop");
-    expect_refused("new my_op --project loop",
-                   "[loop] can't be used: Too many levels of symbolic links");
+    expect_rejected("new my_op --project loop",
+                    "[loop] can't be used: Too many levels of symbolic links");
 }
 
-TEST_F(Environment, AFileThatIsNone) {
+TEST_F(Environment, RejectsSpecialFiles) {
     ASSERT_EQ(run_program({"mkfifo", (dir / "pipe.npy").string()}, Keep::output).status, 0);
-    expect_refused("run relu --in pipe.npy -o o", "[pipe.npy] is a pipe, expected a .npy file");
-    expect_refused("run relu --in /dev/null -o o", "[/dev/null] is a device, expected a .npy file");
+    expect_rejected("run relu --in pipe.npy -o o", "[pipe.npy] is a pipe, expected a .npy file");
+    expect_rejected("run relu --in /dev/null -o o",
+                    "[/dev/null] is a device, expected a .npy file");
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ protected:
     fs::path dir;
 };
 
-TEST(Record, SurvivesItsText) {
+TEST(Record, RoundTripsAsText) {
     Record r = sample();
     r.verdict = "breach: y[3] is \"1\", not C:\\2\nor so";
     r.n = 0;
@@ -132,7 +132,7 @@ TEST(Record, RefusesWhatIsNone) {
               "verdict is 'fine', expected proved, ok, breach: ... or uncompiled: ...");
 }
 
-TEST_F(RecordFiles, AreReadAroundBadLines) {
+TEST_F(RecordFiles, SkipInvalidLines) {
     const std::string good = text_of(sample());
     const std::string path = file(
         "a", {"# a comment", good, "garbage", good.substr(0, 40), "", text_of(sample("gelu"))});
@@ -144,7 +144,7 @@ TEST_F(RecordFiles, AreReadAroundBadLines) {
     EXPECT_TRUE(f.refused[1].starts_with(path + ":4: ")) << f.refused[1];
 }
 
-TEST_F(RecordFiles, AreAppendedToBehindALineThatWasCut) {
+TEST_F(RecordFiles, AppendAfterATruncatedLine) {
     const std::string path = file("a", {text_of(sample())});
     // The line is cut.
     std::ofstream(path, std::ios::app) << text_of(sample("gelu")).substr(0, 50);
@@ -179,7 +179,7 @@ bool append_fails(const std::string &path, rlim_t most) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-TEST_F(RecordFiles, AFullDiskLeavesNoPartOfARecord) {
+TEST_F(RecordFiles, FullDiskLeavesNoPartialRecord) {
     const std::string fresh = (dir / "fresh").string();
     const std::string old = file("old", {text_of(sample())});
     const std::string before = bytes_of(old);
@@ -191,7 +191,7 @@ TEST_F(RecordFiles, AFullDiskLeavesNoPartOfARecord) {
     EXPECT_EQ(read_records(old).records.size(), 2u);
 }
 
-TEST_F(RecordFiles, MergeToTheSameWhicheverComesFirst) {
+TEST_F(RecordFiles, MergeInAnyOrder) {
     Record newer = sample(), other = sample("gelu");
     newer.date = "2026-11-22T00:00:00Z";
     newer.ratio = 0.91;
@@ -207,7 +207,7 @@ TEST_F(RecordFiles, MergeToTheSameWhicheverComesFirst) {
     EXPECT_EQ(ab[1].ratio, 0.91) << "the newest measurement of a thing stays";
 }
 
-TEST_F(RecordFiles, DifferInWhatChanged) {
+TEST_F(RecordFiles, DiffListsChanges) {
     Record slower = sample(), same = sample("gelu"), changed = sample("relu");
     slower.median_us = 15;
     changed.algorithm = "1111111111111111";
@@ -226,7 +226,7 @@ TEST_F(RecordFiles, DifferInWhatChanged) {
     EXPECT_TRUE(differences(a, a).empty());
 }
 
-TEST(Decision, TakesOnlyWhatHoldsHere) {
+TEST(Decision, UsesOnlyValidRecords) {
     Record good = sample(), quick = sample(), stale = sample(), foreigner = sample(),
            kit = sample(), breach = sample(), level = sample();
     quick.n = 11;
@@ -258,7 +258,7 @@ TEST(Decision, TakesOnlyWhatHoldsHere) {
     EXPECT_EQ(decide(records, q).best, nullptr);
 }
 
-TEST(Conclusions, AreOfWhatIsProvedAndWasMeasuredOnAnIdleCore) {
+TEST(Conclusions, NeedProofAndAnIdleCore) {
     Record fastest = sample(), second = sample(), slow = sample();
     fastest.schedule = "adams2019";
     fastest.verdict = "ok";
@@ -290,7 +290,7 @@ TEST(Conclusions, AreOfWhatIsProvedAndWasMeasuredOnAnIdleCore) {
     EXPECT_TRUE(sample().decides());
 }
 
-TEST_F(RecordFiles, KeepTheirLinesWhereTheDiskIsFull) {
+TEST_F(RecordFiles, KeepTheirLinesIfTheDiskIsFull) {
     const std::string path = file("full", {text_of(sample())});
     const std::string before = text_of_file(path);
     const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -350,7 +350,7 @@ struct Probe : Op {
     void reference(Problem &) const override {}
 };
 
-TEST_F(RecordFiles, AreStaleWhenTheFormulaWasEditedAndOnlyThen) {
+TEST_F(RecordFiles, AreStaleOnlyIfTheAlgorithmChanged) {
     op_table().add<Probe>();
     edit = {};
     Record r = sample("tune_probe");
@@ -379,7 +379,7 @@ TEST_F(RecordFiles, AreStaleWhenTheFormulaWasEditedAndOnlyThen) {
     edit = {};
 }
 
-TEST(Algorithm, DependsOnDtypesAndNotOnWhatWasBuiltBefore) {
+TEST(Algorithm, HashDependsOnDtypesAndNotOnEarlierBuilds) {
     Instance i, half;
     half.dtypes = "f64";
     const std::string first = algorithm_of(std::make_unique<Probe>(), i);
@@ -404,7 +404,7 @@ struct Aborts : Probe {
     }
 };
 
-TEST(Compiler, OutlivesWhatItRuns) {
+TEST(Compiler, SurvivesCrashes) {
     edit = {};
     op_table().add<Endless>();
     op_table().add<Aborts>();

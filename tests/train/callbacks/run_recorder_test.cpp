@@ -103,7 +103,7 @@ TEST_F(RunRecorderTest, MergesStepsWhenThereAreMany) {
     EXPECT_LT(fs::file_size(path), 2u << 20);
 }
 
-TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
+TEST_F(RunRecorderTest, ResumesTheFileOfAnInterruptedTraining) {
     RunRecorder first(path);
     train(first, 0, 27);  // Killed when its last checkpoint was of step 20.
     RunRecorder second(path);
@@ -117,18 +117,18 @@ TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
     train(second, 0, 10);  // A new training with the same recorder.
     EXPECT_EQ(saved()["steps"]["step"].size(), 10u);
     json damaged = saved();
-    const auto refused = [&](const json &file) {
+    const auto rejected = [&](const json &file) {
         std::ofstream(path) << file;
         RunRecorder third(path);
         EXPECT_THROW(train(third, 5, 20), IoError) << file;
     };
-    refused({{"kind", "notes"}});
+    rejected({{"kind", "notes"}});
     for (const json &bin : {json::array({0, 1}), json::array({"soon", 1}), json::array()}) {
         damaged["step_times"] = json::array({bin});
-        refused(damaged);
+        rejected(damaged);
     }
     damaged["stride"] = 3;
-    refused(damaged);
+    rejected(damaged);
     EXPECT_THROW(RunRecorder("/proc/none/run.json").on_train_end(*std::make_unique<RunContext>()),
                  IoError);
 }

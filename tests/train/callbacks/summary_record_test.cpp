@@ -146,7 +146,7 @@ TEST_F(Summary, RecordsValues) {
     EXPECT_EQ(events[2].summary().value_size(), 0);
 }
 
-TEST_F(Summary, RefusesWhatItCannotWrite) {
+TEST_F(Summary, RejectsInvalidValues) {
     SummaryRecord record(dir.string(),
                          {.file_prefix = "a", .file_suffix = "_b", .max_file_size = 300});
     expect_error<AttrError>(
@@ -188,7 +188,7 @@ TEST_F(Summary, CollectsATraining) {
     EXPECT_EQ(tags["custom_lineage_data/auto"].size(), 1u);
 }
 
-TEST_F(Summary, CollectsWhatWasSaid) {
+TEST_F(Summary, CollectsSpecifiedData) {
     train({.collect_freq = 1,
            .collect_specified_data = {.histogram_regular = "bias$"},
            .keep_default_action = false});

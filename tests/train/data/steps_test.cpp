@@ -192,7 +192,7 @@ TEST(Steps, SplitsAreDisjointInEveryPass) {
               values(numbers(40).split({0.5, 0.5})[0], 1));
 }
 
-TEST(Steps, DrawsDependOnSeedStepPassAndRowAlone) {
+TEST(Steps, RandomTransformsDependOnSeedStepPassAndRow) {
     set_seed(21);
     const Dataset d = numbers(300).map(plus_noise, "x").map(plus_noise, "y");
     std::set<int64_t> drawn;
@@ -240,7 +240,7 @@ TEST(Steps, DistributionsOfDraws) {
 
 // An iterator that starts at row n gives the same as the full one from there, in every kind of
 // pipeline, without making unneeded rows.
-TEST(Steps, StartAnywhere) {
+TEST(Steps, IteratorsStartAnywhere) {
     set_seed(31);
     const Dataset d = numbers(37, 0, true), other = numbers(9, 100);
     const auto odd = [](const Tensors &t) { return int64_t(t[0].item()) % 2 == 1; };
@@ -315,7 +315,7 @@ TEST(Steps, SkippedRowsAreNotMade) {
     EXPECT_EQ(run(d.split({0.9, 0.1}, false)[1].batch(10), 5), 50);
 }
 
-TEST(Steps, TheQueueSaysHowItFares) {
+TEST(Steps, ReportsQueueStatistics) {
     RowIterator rows = numbers(50).create_dict_iterator(0, 3);
     const auto settled = [&] {
         for (int i = 0; i < 1000 && rows.stats().depth < 3; i++)
@@ -366,7 +366,7 @@ TEST(Steps, WorkersOfAMapAreLimited) {
               "[map] num_parallel_workers is -1, expected at least 0");
 }
 
-TEST(Steps, DamagedRowsEndThePassInTheirPlaceOrAreLeftOut) {
+TEST(Steps, DamagedRowsEndThePassOrAreSkipped) {
     const auto damaged = [](const Tensor &t) -> Tensor {
         if (int64_t(t.item()) % 10 == 7) throw IoError("test", "damaged");
         return t;

@@ -153,7 +153,7 @@ void damage(const fs::path &path) {
 }
 
 // The files' contents determine the last one; dates don't, because a copy has new ones.
-TEST(ModelCheckpoint, TheLatestIsByContent) {
+TEST(ModelCheckpoint, ContentDeterminesTheLatest) {
     for (const std::string format : {"ckpt", "safetensors"}) {
         const Folder folder;
         const CheckpointConfig config = {
@@ -177,7 +177,7 @@ TEST(ModelCheckpoint, TheLatestIsByContent) {
     }
 }
 
-TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
+TEST(ModelCheckpoint, UsesTheLatestUndamagedWithAWarning) {
     for (const std::string format : {"ckpt", "safetensors"}) {
         const Folder folder;
         Learner s;
@@ -187,9 +187,9 @@ TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
         damage(folder.path / ("net-3_6." + format));
         testing::internal::CaptureStderr();
         EXPECT_EQ(latest(folder), "net-2_6." + format);
-        const std::string said = testing::internal::GetCapturedStderr();
-        EXPECT_NE(said.find("net-3_6." + format), std::string::npos) << said;
-        EXPECT_NE(said.find("it is passed over"), std::string::npos) << said;
+        const std::string reported = testing::internal::GetCapturedStderr();
+        EXPECT_NE(reported.find("net-3_6." + format), std::string::npos) << reported;
+        EXPECT_NE(reported.find("it is passed over"), std::string::npos) << reported;
         std::ofstream(folder.path / ("net-2_6." + format)) << "";
         EXPECT_EQ(latest(folder), "net-1_6." + format);
         damage(folder.path / ("net-1_6." + format));
@@ -197,7 +197,7 @@ TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
     }
 }
 
-TEST(ModelCheckpoint, APositionBelowZeroIsRefusedByName) {
+TEST(ModelCheckpoint, RejectsANegativePosition) {
     const Folder folder;
     Learner s;
     const std::string path = folder.path / "net.safetensors";
@@ -211,7 +211,7 @@ TEST(ModelCheckpoint, APositionBelowZeroIsRefusedByName) {
     }
 }
 
-TEST(Model, SaysThatItGoesOnWithOtherSteps) {
+TEST(Model, WarnsOfADifferentNumberOfSteps) {
     Learner s;
     testing::internal::CaptureStderr();
     s.model.train(1, points(), {}, {.notes = {{"Model.steps_per_epoch", 6}}});
@@ -224,7 +224,7 @@ TEST(Model, SaysThatItGoesOnWithOtherSteps) {
 }
 
 // Loads the parts that an evaluation, or another training with the same optimiser, needs.
-TEST(ModelCheckpoint, LoadsInParts) {
+TEST(ModelCheckpoint, LoadsPartially) {
     const Folder folder;
     Learner s, other;
     s.model.train(1, points(), {ModelCheckpoint("net", folder, {.save_checkpoint_steps = 6})});
@@ -240,7 +240,7 @@ TEST(ModelCheckpoint, LoadsInParts) {
               s.net.get_parameters()[0].data().to_vector<float>());
 }
 
-TEST(ModelCheckpoint, RefusesWhatItCannotGoOnFrom) {
+TEST(ModelCheckpoint, RejectsIncompatibleCheckpoints) {
     const Folder folder;
     Learner s;
     s.model.train(
@@ -306,7 +306,7 @@ TEST(EarlyStopping, StopsAfterItsPatience) {
     EXPECT_THROW(EarlyStopping({.patience = -1}), AttrError);
 }
 
-TEST(EarlyStopping, WhatItEndedStaysEnded) {
+TEST(EarlyStopping, StaysStoppedWhenResumed) {
     const Folder folder;
     const EarlyStopping stop({.monitor = "accuracy", .min_delta = 1, .patience = 2});
     Learner s, again;
@@ -360,7 +360,7 @@ TEST(ReduceLROnPlateau, ReducesAndCools) {
     EXPECT_THROW(ReduceLROnPlateau({.factor = 1}), AttrError);
 }
 
-TEST(BestCheckpoint, HoldsTheBestEpoch) {
+TEST(BestCheckpoint, KeepsTheBestEpoch) {
     const Folder folder;
     Learner s;
     const std::string path = folder.path / "best.safetensors";

@@ -79,7 +79,7 @@ TEST(Pipeline, ShuffleIsAPermutationWithinItsBuffer) {
     EXPECT_EQ(values(numbers(50).shuffle(1)), iota(50));
 }
 
-TEST(Pipeline, ABufferOfEverythingIsUniform) {
+TEST(Pipeline, FullBufferShufflesUniformly) {
     int first[6] = {};
     for (uint64_t epoch = 0; epoch < 6000; epoch++) {
         set_seed(epoch);
@@ -141,7 +141,7 @@ TEST(Pipeline, SameBytesForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-TEST(Pipeline, MnistFiles) {
+TEST(Pipeline, ReadsMnistFiles) {
     const Dataset train = MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train",
                                        {.shuffle = false});
     EXPECT_EQ(train.get_dataset_size(), 1437);
@@ -163,7 +163,7 @@ TEST(Pipeline, MnistFiles) {
                  AttrError);
 }
 
-TEST(Pipeline, RunsAheadButNotFar) {
+TEST(Pipeline, PrefetchesUpToABound) {
     std::atomic<int> produced{0};
     const Dataset d = numbers(4000).batch(1).map(
         [&](const Tensor &t) {
@@ -181,7 +181,7 @@ TEST(Pipeline, RunsAheadButNotFar) {
     EXPECT_LE(produced, 512);  // The queue and one chunk of a map bound it.
 }
 
-TEST(Pipeline, DroppedHalfway) {
+TEST(Pipeline, CanBeDroppedHalfway) {
     for (int i = 0; i < 20; i++) {
         RowIterator rows = numbers(1000).shuffle(10).batch(2).create_dict_iterator();
         Row row;

@@ -91,14 +91,14 @@ void write_tar(const std::string &path,
 }  // namespace
 
 // The values are those of RFC 3720, B.4.
-TEST(Crc32c, OfTheStandard) {
+TEST(Crc32c, MatchesTheStandard) {
     EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
     EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
     EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62A8AB43u);
     EXPECT_EQ(crc32c(""), 0u);
 }
 
-TEST_F(Records, TFRecordAsMindSporeReadsIt) {
+TEST_F(Records, TFRecordMatchesMindSpore) {
     const auto expected = load_npz(goldens + "records.npz");
     const TFRecordDataset d({goldens + "records.tfrecord"}, {}, {.shuffle = false});
     EXPECT_EQ(d.get_col_names(), (std::vector<std::string>{"box", "image", "label"}));
@@ -129,7 +129,7 @@ TEST_F(Records, TFRecordAsMindSporeReadsIt) {
     EXPECT_EQ(complaint({{"box", {}, Shape{3}}}), first + "box has 4 values, expected [3]");
 }
 
-TEST_F(Records, DamagedRecordsAreNamedOrLeftOut) {
+TEST_F(Records, ReportsOrSkipsDamagedRecords) {
     const MemoryFile file;
     const std::string whole = bytes_in(goldens + "records.tfrecord");
     const std::string path = file.path();
@@ -180,7 +180,7 @@ TEST_F(Records, DamagedRecordsAreNamedOrLeftOut) {
               "[TFRecordDataset] no file has a record");
 }
 
-TEST_F(Records, FilesAreSharedOutAndShuffled) {
+TEST_F(Records, FilesAreDistributedAndShuffled) {
     std::vector<std::string> shards;
     for (int s = 0; s < 6; s++) {
         shards.push_back(at(std::to_string(s) + ".tar"));
@@ -213,7 +213,7 @@ TEST_F(Records, FilesAreSharedOutAndShuffled) {
 
 // Python's tarfile wrote it: PAX headers, a key with dots in its folder and a letter that isn't
 // ASCII, extensions in capitals.
-TEST_F(Records, TarAsPythonWritesIt) {
+TEST_F(Records, ReadsPythonsTarFiles) {
     const WebDataset d({goldens + "records.tar"}, {"png;jpg", "cls", "__key__"});
     EXPECT_EQ(d.get_dataset_size(), 3);
     int i = 0;
@@ -225,7 +225,7 @@ TEST_F(Records, TarAsPythonWritesIt) {
     EXPECT_EQ(i, 3);
 }
 
-TEST_F(Records, PackedTarAndOddSamples) {
+TEST_F(Records, CompressedTarAndUnusualSamples) {
     const std::string path = at("s.tar.gz");
     write_tar(path,
               {{"a.txt", std::string(100000, 'a')},
@@ -260,7 +260,7 @@ TEST_F(Records, PackedTarAndOddSamples) {
 }
 
 // A megabyte may be compressed to a kilobyte.
-TEST_F(Records, NothingIsLongerThanTheLimit) {
+TEST_F(Records, RejectsRecordsAboveTheLimit) {
     const std::string path = at("s.tar.gz");
     write_tar(path, {{"a.txt", std::string(100'001, 'a')}, {"b.txt", std::string(100'000, 'b')}},
               true);
@@ -276,7 +276,7 @@ TEST_F(Records, NothingIsLongerThanTheLimit) {
               "[WebDataset] max_bytes is 0, expected 1 to 2^31-1");
 }
 
-TEST_F(Records, DamagedTarsAreNamed) {
+TEST_F(Records, ErrorsNameDamagedTars) {
     const MemoryFile file;
     const std::string whole = bytes_in(goldens + "records.tar");
     const std::string path = file.path();

@@ -75,7 +75,7 @@ Tensor ramp(int64_t h, int64_t w) {
 
 }  // namespace
 
-TEST(Augment, AsMindSpore) {
+TEST(Augment, MatchesMindSpore) {
     for (const std::string name : {"smooth", "noise"}) {
         const Tensor &image = goldens().at(name);
         const auto key = [&](const std::string &op) { return name + "_" + op; };
@@ -136,7 +136,7 @@ TEST(Augment, FlipsOfAnyTypeAndView) {
     EXPECT_NEAR(flipped, 600, 100);
 }
 
-TEST(Augment, RandomCropsLieWithinAndReachTheEdges) {
+TEST(Augment, RandomCropsAreWithinAndReachTheEdges) {
     const Tensor image = ramp(9, 12);
     int64_t corners = 0;
     for (uint64_t row = 0; row < 400; row++) {
@@ -206,7 +206,7 @@ TEST(Augment, ColoursAreDrawnWithinTheirRanges) {
     });
 }
 
-TEST(Augment, MixUpMixesImagesAndLabelsAlike) {
+TEST(Augment, MixUpMixesImagesAndLabelsEqually) {
     constexpr int64_t n = 8;
     const Tensor images = Tensor::empty({n, 2, 2, 1});
     const Tensor labels = transforms::OneHot(n)(

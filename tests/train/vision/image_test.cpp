@@ -50,7 +50,7 @@ struct Images : testing::Test {
     fs::path dir;
 };
 
-TEST_F(Images, PngComesBackExactlyAndJpegNearly) {
+TEST_F(Images, PngRoundTripsExactlyAndJpegNearly) {
     const Tensor image = picture(17, 31, 0);
     write_image(at("a.png"), image);
     write_image(at("a.jpg"), image, 95);
@@ -73,7 +73,7 @@ TEST_F(Images, EveryKindOfPngBecomesThreeChannels) {
     EXPECT_EQ(values("palette"), (std::vector<int>{10, 20, 30, 40, 50, 60}));
 }
 
-TEST_F(Images, DamagedFilesAreNamed) {
+TEST_F(Images, ErrorsNameDamagedFiles) {
     write_image(at("a.png"), picture(40, 40, 0));
     write_image(at("a.jpg"), picture(40, 40, 0));
     for (const char *name : {"a.png", "a.jpg"}) {
@@ -109,7 +109,7 @@ TEST_F(Images, DamagedFilesAreNamed) {
 }
 
 // With any chroma subsampling the pixels are those of the full image.
-TEST_F(Images, APartOfAJpegIsThatPartOfTheWhole) {
+TEST_F(Images, PartialJpegDecodingMatchesTheFullImage) {
     std::mt19937 random(1);
     for (const std::string kind : {"444", "422", "420", "440", "grey", "progressive", "cmyk"}) {
         const Tensor bytes = read_bytes(HALYARD_SOURCE_DIR "/tests/goldens/jpeg_" + kind + ".jpg");
@@ -134,7 +134,7 @@ TEST_F(Images, APartOfAJpegIsThatPartOfTheWhole) {
 }
 
 // Pillow's decoder is the same library: see tests/goldens/jpegs.py.
-TEST_F(Images, JpegsAsPillowDecodesThem) {
+TEST_F(Images, JpegsMatchPillow) {
     const auto expected = load_npz(HALYARD_SOURCE_DIR "/tests/goldens/jpegs.npz");
     for (const auto &[kind, want] : expected) {
         const Tensor got = decode_image(
@@ -144,7 +144,7 @@ TEST_F(Images, JpegsAsPillowDecodesThem) {
     }
 }
 
-TEST_F(Images, AHeaderThatLiesAllocatesNothing) {
+TEST_F(Images, CorruptHeadersAllocateNothing) {
     Tensor jpeg = read_bytes(HALYARD_SOURCE_DIR "/tests/goldens/jpeg_444.jpg").copy();
     auto *p = jpeg.data<uint8_t>();
     int64_t frame = 2;
@@ -181,7 +181,7 @@ std::string decoding(const std::string &bytes, int64_t max_pixels = default_max_
 }
 
 // libpng skips an unknown chunk in front of the header, whose bytes were taken for the header's.
-TEST_F(Images, ThePngHeaderComesFirst) {
+TEST_F(Images, RejectsAChunkBeforeThePngHeader) {
     write_image(at("a.png"), picture(4, 4, 0));
     const std::string whole = bytes_in(at("a.png"));
     const std::string signature = whole.substr(0, 8);
@@ -195,7 +195,7 @@ TEST_F(Images, ThePngHeaderComesFirst) {
 
 // Small files claim, rightly or not, to be large images. Each is rejected before memory is
 // allocated for its pixels.
-TEST_F(Images, ABombIsRefused) {
+TEST_F(Images, RejectsDecompressionBombs) {
     // SOF0, 1, 2, 9 and 10 are sequential and progressive, with Huffman and arithmetic codes.
     for (const char kind : {'\xC0', '\xC1', '\xC2', '\xC9', '\xCA'}) {
         const bool progressive = kind == '\xC2' || kind == '\xCA';
@@ -220,7 +220,7 @@ TEST_F(Images, ABombIsRefused) {
     }
 }
 
-TEST_F(Images, TheLimitIsAnOption) {
+TEST_F(Images, LimitIsAnOption) {
     write_image(at("a.png"), picture(40, 40, 0));
     write_image(at("a.jpg"), picture(40, 40, 0));
     for (const char *name : {"a.png", "a.jpg"}) {
@@ -247,7 +247,7 @@ TEST_F(Images, TheLimitIsAnOption) {
 }
 
 // Every scan of a progressive JPEG visits the full image, and takes a few bytes.
-TEST_F(Images, AJpegHasAtMostAHundredScans) {
+TEST_F(Images, RejectsJpegsOfMoreThanAHundredScans) {
     std::string jpeg("\xFF\xD8\xFF\xDB\0\x43\0", 7);
     jpeg += std::string(64, '\1') + std::string("\xFF\xC2\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0", 13);
     for (const char table : {'\0', '\x10'}) {
@@ -268,7 +268,7 @@ TEST_F(Images, AJpegHasAtMostAHundredScans) {
 }
 
 // Links to themselves, pipes, and other entries that are no regular files.
-TEST_F(Images, OddEntriesOfAFolderAreToldApart) {
+TEST_F(Images, HandlesSpecialEntriesOfAFolder) {
     put_image("a/1.png", 1);
     ASSERT_EQ(mkfifo(at("a/pipe.png").c_str(), 0600), 0);
     EXPECT_EQ(ImageFolderDataset(dir).get_dataset_size(), 1);
@@ -336,7 +336,7 @@ TEST_F(Images, FolderTakesExtensions) {
               "[ImageFolderDataset] extensions are none, expected some, as .png");
 }
 
-TEST_F(Images, FolderReadsOnAsManyThreadsAsItMay) {
+TEST_F(Images, FolderReadsOnTheAllowedThreads) {
     for (int i = 0; i < 70; i++)
         put_image("c/" + std::to_string(100 + i) + ".png", i);
     for (const int workers : {0, 1, 2, 200}) {
@@ -353,7 +353,7 @@ TEST_F(Images, FolderReadsOnAsManyThreadsAsItMay) {
               "[ImageFolderDataset] num_parallel_workers is -1, expected at least 0");
 }
 
-TEST_F(Images, FolderShufflesByPassAndNotByThreads) {
+TEST_F(Images, FolderOrderDependsOnThePassNotOnThreads) {
     for (int i = 0; i < 70; i++)
         put_image("c/" + std::to_string(i) + ".png", i);
     const ImageFolderDataset d(dir, {.decode = true});
@@ -369,7 +369,7 @@ TEST_F(Images, FolderShufflesByPassAndNotByThreads) {
     EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 70u);
 }
 
-TEST_F(Images, DamagedImagesEndThePassOrAreLeftOut) {
+TEST_F(Images, DamagedImagesEndThePassOrAreSkipped) {
     put_image("a/1.jpg", 1);
     put("a/2.jpg", "no image at all");
     put_image("a/3.jpg", 3);

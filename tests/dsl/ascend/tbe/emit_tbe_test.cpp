@@ -53,9 +53,9 @@ void check_run(const Op &op, Case &c, const dv::PythonFiles &files, const std::v
                      std::string((const char *)in[k].raw(), in[k].bytes()));
     }
     int status = 0;
-    const std::string said = dv::test::output_of(
+    const std::string reported = dv::test::output_of(
         dv::test::shims + "run_tbe.py " + folder.path() + " " + op.name + " " + numbers, &status);
-    ASSERT_EQ(status, 0) << said;
+    ASSERT_EQ(status, 0) << reported;
     c.solve(op);
     for (size_t k = 0; k < op.sig.outputs.size(); k++) {
         const std::string &output = op.sig.outputs[k].name;
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &p) { return std::string(p.param.op) + "_" + std::to_string(p.index); });
 
 // Transposed matrices are passed with a flag.
-TEST(TbeProducts, OperandsThatLieTransposed) {
+TEST(TbeProducts, PassTransposedOperands) {
     const OpPtr op = op_of("matmul");
     Case c(*op, "g=1 m=6 k=21 n=10 transpose_a=1 transpose_b=1", "f16", 5);
     FixedCall call = ascend::call_of(plan_of(c));
@@ -117,7 +117,7 @@ TEST(TbeProducts, OperandsThatLieTransposed) {
 }
 
 // The message of an unsupported algorithm names the op, the stage and the reason.
-TEST(TbeRefuses, WhatItCantSay) {
+TEST(TbeErrors, RejectsUnsupportedAlgorithms) {
     const auto message = [](const char *op, const char *sample, const char *dtypes) -> std::string {
         try {
             const Case c(*op_of(op), sample, dtypes, 5);

@@ -37,7 +37,7 @@ struct Bench : Command {
 };
 
 // The file has the fields that Google Benchmark's compare.py reads, and ours.
-TEST_F(Bench, WritesWhatCompareReads) {
+TEST_F(Bench, WritesFilesThatCompareReads) {
     const auto file = benchmarks("softmax --shape \"n=16 c=64\" --rounds 8 --min-time 0.0005");
     for (const char *key : {"date", "num_cpus", "caches", "load_avg", "cpu", "isa", "command",
                             "cpu_pressure", "busy_cores"})
@@ -78,7 +78,7 @@ TEST_F(Bench, WritesWhatCompareReads) {
     EXPECT_GE(kernels, 2);
 }
 
-TEST_F(Bench, TellsWhichIsFaster) {
+TEST_F(Bench, ReportsTheFaster) {
     int alike = 0;  // One of a hundred such answers is wrong.
     for (int k = 0; k < 3; k++)
         alike += answers("chosen chosen", ": cannot tell");
@@ -87,18 +87,18 @@ TEST_F(Bench, TellsWhichIsFaster) {
     EXPECT_TRUE(answers("chosen chosen+400%", ": faster by"));
 }
 
-TEST_F(Bench, RefusesComparisonsItCannotMake) {
+TEST_F(Bench, RejectsImpossibleComparisons) {
     const std::string bench = "bench softmax --shape \"n=16 c=64\" --threads 1 ";
-    expect_refused(bench + "--compare chosen none/avx2",
-                   "[softmax] nothing to time is called 'none/avx2' here");
-    expect_refused(bench + "--compare chosen chosen+x%",
-                   "'chosen+x%' ends in no share such as +5%");
+    expect_rejected(bench + "--compare chosen none/avx2",
+                    "[softmax] nothing to time is called 'none/avx2' here");
+    expect_rejected(bench + "--compare chosen chosen+x%",
+                    "'chosen+x%' ends in no share such as +5%");
     EXPECT_EQ(halyard(bench + "--compare chosen").status, 2);
     EXPECT_EQ(halyard("bench").status, 2);
     EXPECT_EQ(halyard("bench --shape \"n=1 c=1\" --shapes lenet5").status, 2);
 }
 
-TEST_F(Bench, TakesSetsOfShapes) {
+TEST_F(Bench, RunsShapeSets) {
     const Result r = halyard(
         "bench softmax --shapes lenet5 --rounds 2 --min-time 0.0005 --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;
@@ -108,12 +108,12 @@ TEST_F(Bench, TakesSetsOfShapes) {
     ASSERT_EQ(all.status, 0) << all.err;
     EXPECT_NE(all.out.find("\nrelu d0=1 d1=1 d2=17 f32\n"), std::string::npos) << all.out;
     EXPECT_NE(all.out.find("\nsoftmax n=2 c=3 f32\n"), std::string::npos) << all.out;
-    expect_refused("bench --shapes resnet",
-                   "there are bert-base, lenet5, mobilenet-v2, resnet50, tails");
-    expect_refused("bench matmul --shapes mine.txt", "[mine.txt] has no problems of matmul");
+    expect_rejected("bench --shapes resnet",
+                    "there are bert-base, lenet5, mobilenet-v2, resnet50, tails");
+    expect_rejected("bench matmul --shapes mine.txt", "[mine.txt] has no problems of matmul");
 }
 
-TEST_F(Bench, SumsUpASuite) {
+TEST_F(Bench, SummarisesASuite) {
     write("mine.txt", "[fast things] ratio=1.5 roof=0.01 dtype=f32\nrelu d0=1 d1=1 d2=1000\nvar "
                       "d0=2 d1=3 d2=40 axis=2  # no kernel of its own\n\n[others]\nnothing n=1\n");
     const std::string options = " --rounds 2 --min-time 0.0005 --threads 1 --out results.md";
@@ -128,19 +128,19 @@ TEST_F(Bench, SumsUpASuite) {
     EXPECT_NE(results.find("| var d0=2 d1=3 d2=40 axis=2 | 1 | "), std::string::npos) << results;
     const Result one = halyard("bench --suite mine.txt --group fast" + options);
     EXPECT_EQ(one.out.find("| others "), std::string::npos) << one.out;
-    expect_refused("bench --suite gpu", "[gpu] no such file, and no such suite; there are cpu");
+    expect_rejected("bench --suite gpu", "[gpu] no such file, and no such suite; there are cpu");
     for (auto &[text, message] : std::map<std::string, std::string>{
              {"relu d0=1\n", "line 1: a problem before the first [group]"},
              {"\n[a\n", "line 2: no ']' after the group's title"},
              {"[a] speed=2\n", "line 1: a group has ratio, roof and dtype, no 'speed'"},
              {"[a] ratio=fast\n", "line 1: 'fast' is no positive number"}}) {
         write("wrong.txt", text);
-        expect_refused("bench --suite wrong.txt", message);
+        expect_rejected("bench --suite wrong.txt", message);
     }
 }
 
 // The second-level cache holds 256 KiB; from memory they take several times as long.
-TEST_F(Bench, ColdCallsFindNothingInACache) {
+TEST_F(Bench, ColdCallsReadFromMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the kernel's checks take longer than memory does";
 #endif
@@ -148,7 +148,7 @@ TEST_F(Bench, ColdCallsFindNothingInACache) {
     EXPECT_GT(fastest(args + " --cold"), 1.5 * fastest(args));
 }
 
-TEST_F(Bench, WarnsOfANeighbour) {
+TEST_F(Bench, WarnsOfContention) {
     cpu_set_t allowed, one;
     sched_getaffinity(0, sizeof allowed, &allowed);
     int core = 0;
@@ -176,7 +176,7 @@ TEST_F(Bench, WarnsOfANeighbour) {
 }
 
 // A framework is a process that answers lines: here a shell script in which every op is a copy.
-TEST_F(Bench, AsksFrameworksInProcessesOfTheirOwn) {
+TEST_F(Bench, RunsFrameworksInChildProcesses) {
     write("python", R"sh(#!/bin/sh
 case "$2" in mindspore) echo '{"refused":"No module named mindspore"}'; exit;; esac
 echo '{"name":"Copier 1.0"}'

@@ -56,10 +56,10 @@ TEST_F(Docs, EveryOpHasACompletePage) {
             EXPECT_GT(section(text, title).size(), 4u) << name << ": " << title;
         EXPECT_FALSE(op["doc"].get<std::string>().empty()) << name;
         for (const char *key : {"signature", "doc", "class", "function", "family"}) {
-            std::string said = op[key];
-            for (size_t at = 0; (at = said.find('|', at)) != std::string::npos; at += 2)
-                said.insert(at, "\\");
-            EXPECT_TRUE(has(text, said) || has(text, op[key])) << name << ": " << key;
+            std::string value = op[key];
+            for (size_t at = 0; (at = value.find('|', at)) != std::string::npos; at += 2)
+                value.insert(at, "\\");
+            EXPECT_TRUE(has(text, value) || has(text, op[key])) << name << ": " << key;
         }
         for (auto &a : op["attributes"]) {
             EXPECT_TRUE(has(section(text, "Attributes"), "`" + a["name"].get<std::string>() + "`"))
@@ -105,13 +105,13 @@ TEST_F(Docs, CommandLinesRun) {
     }
 }
 
-TEST_F(Docs, OnePageAndTheIndexGoToTheTerminal) {
+TEST_F(Docs, PrintsOnePageAndTheIndex) {
     EXPECT_EQ(halyard("docs softmax").out, text_of(dir / "docs/softmax.md"));
     EXPECT_EQ(halyard("docs power").out, text_of(dir / "docs/pow.md"));
     EXPECT_EQ(halyard("docs").out, text_of(dir / "docs/index.md"));
-    expect_refused("docs softmx", "[softmx] no such op; did you mean softmax");
-    expect_refused("docs softmax_dx", "[softmax_dx] is internal");
-    expect_refused("docs --out /proc/none", "can't be created");
+    expect_rejected("docs softmx", "[softmx] no such op; did you mean softmax");
+    expect_rejected("docs softmax_dx", "[softmax_dx] is internal");
+    expect_rejected("docs --out /proc/none", "can't be created");
 }
 
 TEST_F(Docs, OpsAreListedByFamilyDtypeAndGradient) {
@@ -121,7 +121,7 @@ TEST_F(Docs, OpsAreListedByFamilyDtypeAndGradient) {
     EXPECT_FALSE(has(random, "\nsoftmax "));
     EXPECT_TRUE(has(whole, "\nbitwise_and "));
     EXPECT_FALSE(has(whole, "\nrelu ") || has(whole, "\nuniform "));
-    expect_refused("ops --dtype f8", "f8");
+    expect_rejected("ops --dtype f8", "f8");
 }
 
 }  // namespace
