@@ -4,7 +4,9 @@
 #pragma once
 #include <map>
 
-#include "ascend/passes/sync_plan.h"
+#include "ascend/passes/clocks.h"
+#include "ascend/passes/planned_sync.h"
+#include "ascend/simulator/walker.h"
 
 namespace halyard::dv {
 

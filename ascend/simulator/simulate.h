@@ -1,9 +1,10 @@
 // Simulates a program: computes its results, checks it, and estimates its time. Cycles are the
 // model's (cost.h and the chip's profile); no Ascend chip has been measured.
 #pragma once
-#include <array>
+#include <vector>
 
 #include "ascend/passes/issue.h"
+#include "ascend/simulator/core_stats.h"
 #include "ascend/simulator/memory.h"
 #include "ascend/simulator/walker.h"
 
@@ -18,32 +19,6 @@ struct SimOptions {
     bool in_time_order = false;
     int timeline_cores = 1;  // the number of cores whose timelines are recorded
 };
-
-// The statistics of a core, in cycles and bytes.
-struct CoreStats {
-    double cycles = 0;  // until the end of its last block
-    std::array<double, pipe_count> busy = {};
-    // Cycles during which the scalar unit waited because the pipe's queue was full.
-    std::array<double, pipe_count> queue_full = {};
-    // Busy cycles by kind.
-    double cube_fp16 = 0, cube_int8 = 0, vector_fp16 = 0, vector_fp32 = 0, vector_int32 = 0,
-           vector_misc = 0;
-    // Cycles lost by conflicts of ubuf's banks.
-    double group_clash = 0, bank_clash = 0;
-    double scalar_loads = 0, scalar_stores = 0;
-    std::array<double, scope_count> read = {}, written = {};  // bytes, without GM
-    double cube_read = 0, cube_written = 0;                   // bytes of l0c, by mmads
-    double gm_read = 0, gm_write = 0, l2_read = 0, l2_write = 0;
-    double instructions = 0;
-};
-
-// An instruction on a pipe, in cycles.
-struct Event {
-    const Instr *instr = nullptr;
-    Pipe pipe = Pipe::s;
-    double start = 0, end = 0;
-};
-using CoreTimeline = std::vector<Event>;
 
 struct SimResult {
     std::vector<Issue> issues;

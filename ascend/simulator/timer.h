@@ -5,9 +5,10 @@
 #include <deque>
 
 #include "ascend/passes/clocks.h"
+#include "ascend/passes/issue.h"
+#include "ascend/simulator/core_stats.h"
 #include "ascend/simulator/cost.h"
 #include "ascend/simulator/memory.h"
-#include "ascend/simulator/simulate.h"
 #include "ascend/simulator/walker.h"
 
 namespace halyard::dv {

@@ -1,5 +1,5 @@
-// What tests of emitted files share: folders for them, programs that run them, and programs worth
-// emitting.
+// Shared by tests of emitted files: temporary folders, programs that run the files, and programs to
+// emit.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace halyard::dv::test {
 
-// What a command says, on both of its outputs.
+// Returns what a command writes to both of its outputs.
 inline std::string output_of(const std::string &command, int *status) {
     std::string out;
     FILE *pipe = popen((command + " 2>&1").c_str(), "r");
@@ -24,7 +24,7 @@ inline std::string output_of(const std::string &command, int *status) {
     return out;
 }
 
-class Folder {  // of its own, while it lives
+class Folder {  // A temporary folder that is removed with the object.
 public:
     explicit Folder(const std::string &name)
         : path_(std::filesystem::temp_directory_path() /
@@ -45,8 +45,8 @@ private:
 
 const std::string shims = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/";
 
-// What an emitted TIK kernel builds, without places and flags; runtime_error with what Python says
-// where it doesn't run.
+// Returns the program that an emitted TIK kernel builds, without addresses and flags. Throws
+// runtime_error with Python's message if it fails.
 inline Program through_tik(const Program &p) {
     const Folder folder("tik");
     const PythonFiles files = emit_tik(p);
@@ -59,7 +59,7 @@ inline Program through_tik(const Program &p) {
     return parse_program(text);
 }
 
-// A program's tensors, filled.
+// Returns a program's tensors with values in them.
 inline Gm filled(const Program &p) {
     Gm gm(p);
     for (size_t t = 0; t < p.tensors.size(); t++) {
@@ -79,7 +79,7 @@ inline std::vector<uint8_t> bytes(const Program &p, Gm &gm) {
         all.insert(all.end(), gm.as<uint8_t>(t), gm.as<uint8_t>(t) + gm.size(t));
     return all;
 }
-// What a program leaves in them.
+// Returns the bytes that a program leaves in its tensors.
 inline std::vector<uint8_t> bits(const Program &p) {
     Gm gm = filled(p);
     const SimResult r = simulate(p, gm.bindings());
@@ -87,14 +87,14 @@ inline std::vector<uint8_t> bits(const Program &p) {
     return bytes(p, gm);
 }
 
-// A program as an op was lowered, from tests/ascend/goldens.
+// Returns a lowered op's program from tests/ascend/goldens.
 inline Program golden(const std::string &name) {
     std::ifstream file(HALYARD_SOURCE_DIR "/tests/ascend/goldens/" + name + ".dv");
     return parse_program({std::istreambuf_iterator<char>(file), {}});
 }
 
-// A bit of everything that the languages have names for: masks, strides, comparisons, conversions,
-// tails and registers.
+// Returns a program with something of all that the languages have names for: masks, strides,
+// comparisons, conversions, tails and registers.
 inline Program mixture() {
     Builder b("mixture", "ascend910");
     const Tensor x = b.input(DType::f16, 1024, "x");

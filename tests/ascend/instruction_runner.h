@@ -1,4 +1,4 @@
-// One instruction on memories that a test fills.
+// Runs one instruction on memories that a test fills.
 #pragma once
 #include <random>
 
@@ -8,14 +8,14 @@
 
 namespace halyard::dv::test {
 
-class Bench : public Sink {
+class InstructionRunner : public Sink {
 public:
-    explicit Bench(const std::string &profile) : memory_(Profile::named(profile), {}) {
+    explicit InstructionRunner(const std::string &profile) : memory_(Profile::named(profile), {}) {
         program_.name = "one";
         program_.profile = profile;
     }
 
-    // A buffer behind the others of its scope; what it holds.
+    // Appends a buffer to its scope and returns its elements.
     template<class T> T *add(const std::string &name, Scope scope, int64_t size) {
         Buffer b;
         b.name = name;
@@ -33,7 +33,7 @@ public:
         return (T *)memory_.at(p);
     }
     Ref ref(const std::string &name) const { return {name, 0, 0, program_.buffer(name)->dtype}; }
-    // Runs it; what is wrong with its fields comes back.
+    // Runs the instruction if its fields are valid; otherwise returns the issues.
     std::vector<Issue> run(Instr::Op op) {
         program_.body.emplace_back(Instr{std::move(op), ""});
         const std::vector<Issue> issues = verify(program_);
@@ -51,7 +51,7 @@ private:
     int64_t top_[scope_count] = {};
 };
 
-// Numbers of which sums and products are neither all exact nor all out of range.
+// Fills with values whose sums and products are neither all exact nor all out of range.
 template<class T> void fill(T *to, int64_t n, std::mt19937 &random) {
     for (int64_t i = 0; i < n; i++) {
         if constexpr (std::is_integral_v<T>)

@@ -29,7 +29,7 @@ private:
     std::vector<std::vector<uint8_t>> memory_;
 };
 
-// z = relu(x + y), f16: `n` elements over `blocks` blocks, in tiles.
+// Builds z = relu(x + y) in f16: `n` elements over `blocks` blocks, in tiles.
 inline Builder add_relu_builder(int64_t n, int64_t blocks, int64_t tile, int threads = 2,
                                 const std::string &profile = "ascend910", bool auto_sync = true) {
     Builder b("add_relu", profile, {auto_sync});
@@ -54,8 +54,8 @@ inline Builder add_relu_builder(int64_t n, int64_t blocks, int64_t tile, int thr
     return b;
 }
 
-// Rows of c f32 elements (a multiple of 64, no more than 4096) without their maximum taken off: y =
-// exp(x) / sum exp(x), with a scalar read back from ubuf.
+// Builds y = exp(x) / sum exp(x), without subtracting the maximum, in rows of c f32 elements (a
+// multiple of 64, at most 4096). A scalar is read back from ubuf.
 inline Builder softmax_builder(int64_t rows, int64_t c, const std::string &profile = "ascend910") {
     Builder b("softmax", profile);
     const Tensor x = b.input(DType::f32, rows * c, "x");
@@ -80,8 +80,8 @@ inline Builder softmax_builder(int64_t rows, int64_t c, const std::string &profi
     return b;
 }
 
-// c[m][n] (f32, as [n/16][m][16]) = a times b, both f16 in GM as fractals [k/16][m][16] and
-// [k/16][n][16]; tiles of tm x tn shared out over the cores, l1 in two slots of tk.
+// Builds c[m][n] (f32, as [n/16][m][16]) = a b, both f16 in GM as fractals [k/16][m][16] and
+// [k/16][n][16]. Tiles of tm x tn are distributed over the cores; l1 has two slots of tk.
 inline Builder matmul_builder(int64_t m, int64_t k, int64_t n, int64_t tm, int64_t tk, int64_t tn) {
     Builder b("matmul", "ascend910");
     const Tensor a = b.input(DType::f16, m * k, "a");
@@ -98,7 +98,7 @@ inline Builder matmul_builder(int64_t m, int64_t k, int64_t n, int64_t tm, int64
             const Tensor bl = b.tensor(DType::f16, tk * tn, Scope::l1, "bl");
             b.data_move(al, a[(i * (tk / 16) * m + row) * 16], tk / 16, tm, m - tm, 0);
             b.data_move(bl, w[(i * (tk / 16) * n + column) * 16], tk / 16, tn, n - tn, 0);
-            // the first share of k writes the sum, the others add to it
+            // The first slice of k writes the sum, the others add to it.
             b.matmul(sum, al, bl, tm, tk, tn, i == 0);
         });
         b.for_range(0, tn / 16, {.thread_num = 2}, [&](const Expr &j) {

@@ -1,4 +1,4 @@
-// Child processes: what they return, what they throw, and how they die.
+// Tests child processes: their results, their errors, and how they die.
 #include "dsl/child.h"
 
 #include <gtest/gtest.h>
@@ -23,22 +23,22 @@ std::string error_of(const std::function<std::string()> &work, unsigned seconds 
 
 TEST(Child, ReturnsText) {
     EXPECT_EQ(run_in_child("op", [] { return std::string(); }), "");
-    const std::string large(3 << 20, 'x');  // more than a pipe holds
+    const std::string large(3 << 20, 'x');  // larger than a pipe's buffer
     EXPECT_EQ(run_in_child("op", [&] { return large; }), large);
 }
 
-TEST(Child, ChangesNothingHere) {
+TEST(Child, DoesNotChangeItsParent) {
     int value = 1;
     run_in_child("op", [&] { return std::to_string(value = 2); });
     EXPECT_EQ(value, 1);
 }
 
-TEST(Child, ThrowsWhatItThrew) {
+TEST(Child, PropagatesErrors) {
     EXPECT_EQ(error_of([]() -> std::string { throw DTypeError("softmax", "no such type"); }),
               "[softmax] no such type");
 }
 
-TEST(Child, DiesAlone) {
+TEST(Child, CrashDoesNotEndTheParent) {
     const std::string aborted = error_of([]() -> std::string {
         std::fputs("LLVM ERROR: cannot select", stderr);
         std::abort();
@@ -49,7 +49,7 @@ TEST(Child, DiesAlone) {
     EXPECT_EQ(left, "[op] the code generator died (exit 3): ");
 }
 
-TEST(Child, IsStopped) {
+TEST(Child, StopsAtATimeLimit) {
     const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(error_of(
                   []() -> std::string {

@@ -1,4 +1,4 @@
-// The kernel cache: what lies there is run, so it is one's own, and whole.
+// Tests the kernel cache: its files are executed, so they must be the user's own and undamaged.
 #include "dsl/kernel_cache.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ std::vector<fs::path> files_in(const fs::path &folder) {
     return files;
 }
 
-std::string refusal(const std::function<void()> &f) {
+std::string error_text(const std::function<void()> &f) {
     try {
         f();
     } catch (const IoError &e) {
@@ -63,7 +63,7 @@ protected:
         else
             setenv("XDG_CACHE_HOME", kept.c_str(), 1);
     }
-    // An entry that counts how often it is made.
+    // Returns an entry and counts how often it is made.
     std::string entry(const std::string &text) {
         return cached_bytes("entry", [&](const std::string &path) {
             made++;
@@ -84,7 +84,7 @@ TEST_F(KernelCache, KeepsAnEntry) {
     EXPECT_EQ(files_in(folder), std::vector{folder / "entry"}) << "temporary files are left";
 }
 
-TEST_F(KernelCache, MakesADamagedEntryAgain) {
+TEST_F(KernelCache, RebuildsADamagedEntry) {
     entry("code");
     const std::string whole = text_of(folder / "entry");
     std::vector<std::string> damaged = {"", "code", std::string(whole.size(), '\0')};
@@ -103,7 +103,7 @@ TEST_F(KernelCache, MakesADamagedEntryAgain) {
     }
 }
 
-TEST_F(KernelCache, KeepsNothingOfWhatCouldNotBeMade) {
+TEST_F(KernelCache, KeepsNothingOfAFailedBuild) {
     EXPECT_THROW(cached_file("entry",
                              [](const std::string &path) {
                                  put(path, "half");
@@ -113,13 +113,13 @@ TEST_F(KernelCache, KeepsNothingOfWhatCouldNotBeMade) {
     EXPECT_TRUE(fs::is_empty(folder));
 }
 
-TEST_F(KernelCache, IsTheCallersOwn) {
+TEST_F(KernelCache, RejectsFoldersThatOthersCanWrite) {
     const mode_t mask = umask(0);
     kernel_cache();
     umask(mask);
     EXPECT_EQ(mode_of(folder), 0700u);
     EXPECT_EQ(mode_of(home.path / "halyard") & 022u, 0u);
-    chmod(folder.c_str(), 0755);  // as older versions left it
+    chmod(folder.c_str(), 0755);  // Older versions left it so.
     kernel_cache();
     EXPECT_EQ(mode_of(folder), 0700u);
 
@@ -127,20 +127,20 @@ TEST_F(KernelCache, IsTheCallersOwn) {
                                "XDG_CACHE_HOME to a folder of your own";
     for (const mode_t open : {0770u, 0707u, 01777u}) {
         chmod(folder.c_str(), open);
-        EXPECT_EQ(refusal([] { kernel_cache(); }),
+        EXPECT_EQ(error_text([] { kernel_cache(); }),
                   "[" + folder.string() + "] can be written by others" + remedy);
     }
     chmod(folder.c_str(), 0700);
     if (geteuid() != 0) return;
     ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
-    EXPECT_EQ(refusal([] { kernel_cache(); }),
+    EXPECT_EQ(error_text([] { kernel_cache(); }),
               "[" + folder.string() + "] belongs to user 65534" + remedy);
     ASSERT_EQ(chown((home.path / "halyard").c_str(), 65534, 65534), 0);
-    EXPECT_EQ(refusal([] { kernel_cache(); }),
+    EXPECT_EQ(error_text([] { kernel_cache(); }),
               "[" + (home.path / "halyard").string() + "] belongs to user 65534" + remedy);
 }
 
-TEST_F(KernelCache, IsShownAndEmptied) {
+TEST_F(KernelCache, CommandListsAndClearsIt) {
     cached_file("a", [](const std::string &path) { put(path, "1"); });
     cached_file("b", [](const std::string &path) { put(path, "22"); });
     EXPECT_EQ(cache_size().entries, 2);
@@ -157,7 +157,7 @@ struct Twice : Op {
     void reference(Problem &) const override {}
 };
 
-TEST_F(KernelCache, ThreadsMayLoadOneKernel) {
+TEST_F(KernelCache, ThreadsLoadOneKernelConcurrently) {
     OpTable ops;
     ops.add<Twice>();
     for (int round = 0; round < 3; round++) {
@@ -203,7 +203,7 @@ size_t warnings(const std::string &text) {
     return count;
 }
 
-TEST_F(KernelCache, TheCommandHealsIt) {
+TEST_F(KernelCache, CommandRepairsIt) {
     EXPECT_EQ(warnings(run_with({}).text), 0u);
     const std::vector<fs::path> entries = files_in(folder);
     ASSERT_GE(entries.size(), 2u);
@@ -219,7 +219,7 @@ TEST_F(KernelCache, TheCommandHealsIt) {
         EXPECT_EQ(text_of(entries[k]), whole[k]) << entries[k];
 }
 
-TEST_F(KernelCache, WithoutAHomeItIsPrivateAndGoesWithTheProgram) {
+TEST_F(KernelCache, IsPrivateAndTemporaryWithoutAHome) {
     const std::string files = "TMPDIR=" + home.path.string();
     const std::vector<std::vector<std::string>> environments = {
         {"-u", "XDG_CACHE_HOME", "-u", "HOME", files},
@@ -231,7 +231,7 @@ TEST_F(KernelCache, WithoutAHomeItIsPrivateAndGoesWithTheProgram) {
         EXPECT_EQ(warnings(ended.text), 1u) << ended.text;
         EXPECT_TRUE(fs::is_empty(home.path)) << environment[1];
     }
-    // Also where workers do the compiling.
+    // The same holds if workers compile.
     const Ended checked = run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", files,
                                        HALYARD_COMMAND, "check", "relu", "--quick"},
                                       Keep::output_and_errors);

@@ -1,5 +1,5 @@
-// Bytes counted in lowered statements, against schedules whose traffic is plain and against what an
-// OpenCL simulator counts.
+// Compares the bytes counted in lowered statements with schedules of obvious traffic and with the
+// counts of an OpenCL simulator.
 #include "dsl/traffic.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Traffic doubled(Halide::TailStrategy tail, int64_t n) {
     return traffic_of(k, {{"n", n}});
 }
 
-TEST(Traffic, TailsCountAsTheyRun) {
+TEST(Traffic, CountsTails) {
     using Tail = Halide::TailStrategy;
     const Traffic guarded = doubled(Tail::GuardWithIf, 13);
     const Traffic overlapping = doubled(Tail::ShiftInwards, 13);
@@ -47,7 +47,7 @@ TEST(Traffic, TailsCountAsTheyRun) {
     EXPECT_EQ(guarded.tensors.at("x").stored, 0);
 }
 
-// The scratch of one stage that another reads twice.
+// A stage whose scratch another stage reads twice.
 struct Staged : Op {
     Staged() : Op("staged", "x[n] -> y[n]") {}
     Func x = input("x");
@@ -62,7 +62,7 @@ struct Staged : Op {
     void reference(Problem &) const override {}
 };
 
-TEST(Traffic, ScratchIsApart) {
+TEST(Traffic, CountsScratchSeparately) {
     Kernel k(std::make_unique<Staged>(), {});
     const Traffic t = traffic_of(k, {{"n", 100}});
     EXPECT_EQ(t.tensors.at("x").loaded, 400);
@@ -73,7 +73,7 @@ TEST(Traffic, ScratchIsApart) {
     EXPECT_EQ(t.scratch.begin()->second.loaded, 800);
 }
 
-// All that an instruction histogram says of global memory.
+// Sums an instruction histogram's bytes of global memory.
 Traffic::Bytes global_bytes(const std::string &histogram) {
     Traffic::Bytes sum;
     const std::regex line("(load|store) global \\((\\d+) bytes\\)");
@@ -82,14 +82,14 @@ Traffic::Bytes global_bytes(const std::string &histogram) {
     return sum;
 }
 
-TEST(Traffic, SoftmaxOnAGpuMovesWhatASimulatorCounts) {
+TEST(Traffic, MatchesASimulatorForSoftmaxOnAGpu) {
     namespace fs = std::filesystem;
     if (std::system("oclgrind --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no oclgrind";
     if (op_table().names().empty()) list_all_ops(op_table());
     const fs::path dir = fs::temp_directory_path() /
                          ("halyard_traffic_" + std::to_string(getpid()));
     fs::create_directories(dir);
-    // ragged blocks, whole ones
+    // Partial blocks, then full ones.
     for (auto [n, c] : {std::pair<int64_t, int64_t>{13, 100}, {8, 64}, {3, 65}}) {
         Instance i;
         i.backend = "opencl";

@@ -1,5 +1,5 @@
-// Updates of Tuples: every component is computed from the old values of all of them, in every dtype
-// and on every backend, whichever calls its reads stand in.
+// Tests updates of Tuples: every component is computed from the old values of all, in every dtype
+// and on every backend, wherever they are read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using Halide::Expr, Halide::Tuple;
 using State = std::array<double, 3>;
 constexpr double lowest = -INFINITY;
 
-// One update of a Tuple: as an algorithm of the old components p, the element x and its place k,
+// One update of a Tuple, as an algorithm of the old components p, the element x and its index k,
 // and in double.
 struct Update {
     const char *name;
@@ -105,8 +105,8 @@ const std::vector<Update> updates = {
      }},
 };
 
-// Rows of c elements, from the first on; what is left in the Tuple after the last. Kernels of
-// `scheduled` ones compute many rows at a time.
+// Folds rows of c elements, from the first on; the result is the Tuple after the last. Kernels with
+// `scheduled` compute many rows at a time.
 struct Folded : Op {
     explicit Folded(const Update &u, bool scheduled)
         : Op(std::string("folded_") + u.name + (scheduled ? "_lanes" : ""),
@@ -167,7 +167,8 @@ struct Folded : Op {
     }
 };
 
-// Made known to dispatch, with kernels of every dtype for this machine and of f32 for OpenCL.
+// Registers the op with dispatch, with kernels of every dtype for this machine and of f32 for
+// OpenCL.
 void make_known(const Update &u, bool scheduled) {
     const auto make = [&u, scheduled] { return std::make_unique<Folded>(u, scheduled); };
     op_table().insert(make);
@@ -192,7 +193,7 @@ void make_known(const Update &u, bool scheduled) {
 
 class Tuples : public testing::TestWithParam<std::tuple<size_t, bool>> {};
 
-TEST_P(Tuples, AreComputedFromOldValues) {
+TEST_P(Tuples, UseOldValues) {
     const auto &[at, scheduled] = GetParam();
     if (!library().find(Folded(updates[at], scheduled).name)) make_known(updates[at], scheduled);
     const Folded op(updates[at], scheduled);
@@ -203,7 +204,7 @@ TEST_P(Tuples, AreComputedFromOldValues) {
                                                     {"exact", check_exact},
                                                     {"device", check_device},
                                                     {"ascend", check_ascend}}) {
-        // they know nothing of lanes
+        // These backends have no lanes.
         if (scheduled && (name == "device" || name == "ascend")) continue;
         if (name == "device" && !has_device("opencl")) continue;
         o.dtypes = name == "ascend" ? "f32" : "";
@@ -219,9 +220,9 @@ INSTANTIATE_TEST_SUITE_P(Updates, Tuples,
                                     (std::get<1>(p.param) ? "_lanes" : "");
                          });
 
-// What Halide made of the quotient: the first component is stored, and the others are computed
-// after that. Each step is a point of the domain of its own here, so that this is what the
-// algorithm says.
+// The wrong quotient, as Halide made it: the first component is stored, and the others are computed
+// after that. Each step is a separate point of the domain here, so the algorithm itself has this
+// order.
 struct InSteps : Folded {
     InSteps() : Folded(updates[6], false) {}
     void algorithm() override {
@@ -237,7 +238,7 @@ struct InSteps : Folded {
     }
 };
 
-TEST(Exact, SeesATupleUpdateThatReadsNewValues) {
+TEST(Exact, FindsATupleUpdateThatReadsNewValues) {
     ASSERT_EQ(updates[6].name, std::string("quotient"));
     if (!library().find("folded_quotient")) make_known(updates[6], false);
     Options o;

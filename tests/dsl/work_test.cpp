@@ -1,4 +1,4 @@
-// Work counted from the definitions, against what arithmetic on paper says.
+// Compares the work counted from the definitions with arithmetic by hand.
 #include "dsl/work.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Work, MatmulIsTwoMNK) {
         }
     }
     const OpPtr op = all_ops().make("matmul");
-    for (auto &v : op->variants) {  // they differ in their schedules alone
+    for (auto &v : op->variants) {  // The variants differ in their schedules only.
         const OpPtr fresh = all_ops().make("matmul");
         EXPECT_EQ(work_of(*fresh, dims_of(*op, "g=1 m=96 k=20 n=96"), v.name, 16).operations(),
                   2 * 96 * 20 * 96)
@@ -59,7 +59,7 @@ TEST(Work, ConvolutionIsTwoPerTap) {
               expected(1, 6, 5, 3, 4, 2, 3, 3));
     EXPECT_EQ(work("conv2d", "n=1 c=4 h=12 w=10 o=6 u=3 v=3 dilation=2,2").operations(),
               expected(1, 6, 8, 6, 4, 1, 3, 3));
-    // Winograd needs less.
+    // Winograd needs fewer.
     const OpPtr op = all_ops().make("conv2d");
     const Dims dims = dims_of(*op, "n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same");
     EXPECT_EQ(work_of(all_ops(), "conv2d", dims).operations(),
@@ -68,19 +68,19 @@ TEST(Work, ConvolutionIsTwoPerTap) {
               expected(1, 64, 56, 56, 64, 1, 3, 3) * 5 / 8);
 }
 
-TEST(Work, StridesLeaveGapsInWhatIsRead) {
+TEST(Work, CountsOnlyElementsReadByStrides) {
     const Work w = work("conv2d", "n=1 c=4 h=9 w=9 o=2 u=1 v=1 stride=2,2");
     EXPECT_EQ(w.read.at("x"), 4 * 5 * 5);
-    // columns 0 1, 3 4, 6 7
+    // Reads columns 0 1, 3 4 and 6 7.
     const Work two = work("conv2d", "n=1 c=4 h=9 w=10 o=2 u=1 v=2 stride=1,3");
     EXPECT_EQ(two.read.at("x"), 4 * 9 * 6);
     EXPECT_EQ(two.read.at("weight"), 4 * 2 * 2);
 }
 
-TEST(Work, FunctionsAreListedByName) {
+TEST(Work, ListsFunctionsByName) {
     const Work w = work("softmax", "n=10 c=7");
-    // per element a maximum, a subtraction, an exp, an addition and a multiplication; per row a
-    // division
+    // Each element has a maximum, a subtraction, an exp, an addition and a multiplication; each row
+    // a division.
     EXPECT_EQ(w.arithmetic, 10 * 7 * 4 + 10);
     EXPECT_EQ(w.functions, (std::map<std::string, int64_t>{{"exp_nonpositive", 70}}));
     EXPECT_EQ(w.operations(), 10 * 7 * 5 + 10);
@@ -88,7 +88,7 @@ TEST(Work, FunctionsAreListedByName) {
               (std::map<std::string, int64_t>{{"gelu", 24}}));
 }
 
-TEST(Work, MovingIsNone) {
+TEST(Work, CopiesCountNoArithmetic) {
     const Work w = work("copy", "d0=2 d1=3 d2=5");
     EXPECT_EQ(w.operations(), 0);
     EXPECT_EQ(w.read.at("x"), 30);
@@ -98,7 +98,7 @@ TEST(Work, MovingIsNone) {
         << "x is there for its shape alone";
 }
 
-// y(x) = sum of in(k) over k <= x: a predicate that ties the sum to where it stands.
+// y(x) = sum of in(k) over k <= x: the predicate makes the range depend on x.
 struct Triangle : Op {
     Triangle() : Op("triangle", "x[n] -> y[n]") {}
     Func x = input("x");
@@ -114,14 +114,14 @@ struct Triangle : Op {
     void reference(Problem &) const override {}
 };
 
-TEST(Work, PredicatesCount) {
+TEST(Work, CountsPredicates) {
     Triangle op;
     const Work w = work_of(op, {{"n", 100}}, "");
     EXPECT_EQ(w.operations(), 100 * 101 / 2 + 100);
     EXPECT_EQ(w.read.at("x"), 100);
 }
 
-// Rows of a table that indices pick, and a square that is written twice.
+// Indices select rows of a table, and a square is written twice.
 struct Pick : Op {
     Pick() : Op("pick", "table[rows,c] at:i32[n] -> y[n,c]") {}
     Func table = input("table"), at = input("at");
@@ -134,8 +134,8 @@ struct Pick : Op {
     void reference(Problem &) const override {}
 };
 
-// Trees of sums have few additions more than there are elements, however many places their levels
-// promise to stay within.
+// Trees of sums have few more additions than elements, however large the bounds of their levels
+// are.
 TEST(Work, SumsAreOnePerElement) {
     for (auto [problem, elements] : {std::pair{"o=1 r=1 i=1 s=4194304 axis=1,3", 4194304.0},
                                      {"o=1 r=32 i=64 s=3136 axis=1,3", 32.0 * 64 * 3136}}) {
@@ -145,7 +145,7 @@ TEST(Work, SumsAreOnePerElement) {
     }
 }
 
-TEST(Work, IndicesPickAtMostAsManyRowsAsThereAreOfThem) {
+TEST(Work, GathersReadAtMostOneRowPerIndex) {
     Pick few, many;
     const Work w = work_of(few, {{"rows", 1000}, {"c", 8}, {"n", 5}}, "");
     EXPECT_EQ(w.read.at("table"), 5 * 8);

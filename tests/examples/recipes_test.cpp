@@ -1,4 +1,4 @@
-// Every network that `halyard train` knows, trained for seconds on small data: its loss falls.
+// Trains every network of `halyard train` for seconds on small data: its loss falls.
 #include "examples/recipes.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ protected:
     }
     void TearDown() override { fs::remove_all(dir); }
 
-    // The mean loss of the first and of the last epoch.
+    // Returns the mean loss of the first and of the last epoch.
     std::pair<double, double> losses(const char *name, const examples::Settings &s) const {
         set_seed(1);
         const examples::Experiment e = examples::recipe(name).prepare(s);
@@ -53,7 +53,7 @@ protected:
     fs::path dir;
 };
 
-TEST_F(Recipes, Classifiers) {
+TEST_F(Recipes, ClassifiersLearn) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
     struct Case {
         const char *network;
@@ -69,9 +69,9 @@ TEST_F(Recipes, Classifiers) {
     }
 }
 
-// Six epochs on the licence, a text that stays as it is. A guess among all bytes costs ln 256
-// = 5.55.
-TEST_F(Recipes, LanguageModels) {
+// Trains six epochs on the licence, a text that doesn't change. A guess among all bytes costs ln
+// 256 = 5.55.
+TEST_F(Recipes, LanguageModelsLearn) {
     std::ofstream(dir / "licence.txt") << std::ifstream(HALYARD_SOURCE_DIR "/LICENSE").rdbuf();
     for (const char *name : {"transformer", "lstm"}) {
         const auto [first, last] = losses(
@@ -81,9 +81,9 @@ TEST_F(Recipes, LanguageModels) {
     }
 }
 
-// A text that only repeats itself is soon learned, and continued.
+// A text that only repeats itself is learnt quickly, and continued.
 TEST_F(Recipes, ContinuesAText) {
-    // of seven letters, so that pieces of 16 begin with any of them
+    // With seven letters, pieces of 16 begin with any of them.
     std::ofstream page(dir / "page.md");
     for (int i = 0; i < 300; i++)
         page << "abcdefg";
@@ -101,8 +101,8 @@ TEST_F(Recipes, ContinuesAText) {
                             [] { (void)examples::continued(nn::AnyCell(), "", 1, 16); });
 }
 
-// A file that is no image is named, or left out.
-TEST_F(Recipes, DamagedImages) {
+// A file that is no image is named in an error, or skipped.
+TEST_F(Recipes, ReportsOrSkipsDamagedImages) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
     const fs::path damaged = dir / "train" / "3" / "0001.png";
     fs::resize_file(damaged, 100);
@@ -126,7 +126,7 @@ TEST_F(Recipes, DamagedImages) {
     EXPECT_EQ(rows(), 19);
 }
 
-TEST_F(Recipes, Errors) {
+TEST_F(Recipes, RejectsInvalidArguments) {
     expect_error<AttrError>(
         "[train] augment is for folders of image files, this network learns from texts", [] {
             (void)examples::recipe("lstm").prepare({.data = "docs", .size = 32, .augment = true});

@@ -1,13 +1,11 @@
-// Random calls of every op, in the form in which callers make them: attributes in and out of range,
-// all dtypes, tensors that are strided, broadcast, undefined or without elements, results in place,
-// gradients.
+// Calls every op at random, as callers do: attributes in and out of range, all dtypes, tensors that
+// are strided, broadcast, undefined or without elements, results in place, gradients.
 //
-//   HALYARD_FUZZ       how many calls on the CPU (5000; `make fuzz`: 400,000); a hundredth of them
-//   on
-//                      each device
-//   HALYARD_FUZZ_SEED  which calls: others for each seed
-//   HALYARD_FUZZ_OP    calls of this op only
-//   HALYARD_FUZZ_CALL  "cpu 1000000007": this one call alone, in this process, for a debugger
+//   HALYARD_FUZZ       number of calls on the CPU (5000; `make fuzz`: 400,000); devices get a
+// hundredth
+//   HALYARD_FUZZ_SEED  selects other calls
+//   HALYARD_FUZZ_OP    calls only this op
+//   HALYARD_FUZZ_CALL  "cpu 1000000007": makes this one call in this process, for a debugger
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -18,8 +16,8 @@
 
 #include "HalideRuntime.h"
 #include "primitives/library.h"
-#include "tests/fuzz/run_calls.h"
 #include "tests/fuzz/check_call.h"
+#include "tests/fuzz/run_calls.h"
 
 namespace halyard::fuzz {
 namespace {
@@ -35,7 +33,7 @@ uint64_t number_in(const char *variable, uint64_t otherwise) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// The ops of the library as it was before a test added its own.
+// Returns the ops of the library before a test added its own.
 const std::vector<const RegisteredOp *> &all_ops() {
     static const std::vector<const RegisteredOp *> ops = library().ops();
     return ops;
@@ -65,7 +63,7 @@ void expect_good_ends(const std::string &device, uint64_t count, double seconds)
     all = run_calls(ops, o);
     for (const Failure &f : all.failures) ADD_FAILURE() << f.what << again(device, f.number);
     std::printf("%s: %llu calls of %zu ops, %llu of them refused\n", device.c_str(),
-                (unsigned long long)all.calls, ops.size(), (unsigned long long)all.refused);
+                (unsigned long long)all.calls, ops.size(), (unsigned long long)all.rejected);
 }
 
 bool answers(const std::string &device) {
@@ -91,7 +89,7 @@ TEST(CallFuzz, OnAscend) {
     expect_good_ends("ascend", number_in("HALYARD_FUZZ", 0) / 100, 60);
 }
 
-TEST(CallFuzz, OneCall) {
+TEST(CallFuzz, RunsOneCall) {
     const char *which = std::getenv("HALYARD_FUZZ_CALL");
     if (!which) GTEST_SKIP() << "HALYARD_FUZZ_CALL asks for none";
     std::istringstream words(which);
@@ -102,12 +100,12 @@ TEST(CallFuzz, OneCall) {
     set_device(device);
     const RandomCall call = random_call(all_ops(), number);
     std::printf("%s\n", call.text().c_str());
-    const Verdict v = judge(call);
+    const CallResult v = check_call(call);
     EXPECT_EQ(v.wrong, "");
-    std::printf("%s\n", v.refused ? "refused" : "done");
+    std::printf("%s\n", v.rejected ? "refused" : "done");
 }
 
-TEST(RandomCalls, AreTheSameOfTheSameNumber) {
+TEST(RandomCalls, AreDeterminedByTheirNumber) {
     std::set<std::string> different;
     for (uint64_t number = 0; number < 1000; number++) {
         const std::string text = random_call(all_ops(), number).text();
@@ -117,7 +115,7 @@ TEST(RandomCalls, AreTheSameOfTheSameNumber) {
     EXPECT_GT(different.size(), 900u);
 }
 
-// Kernels with a fault each, all of them of ops y = 2 x.
+// Kernels with one fault each, all of ops y = 2 x.
 struct Elements {
     explicit Elements(void *argument) : buffer(*static_cast<halide_buffer_t *>(argument)) {}
     int extent(int d) const { return d < buffer.dimensions ? buffer.dim[d].extent : 1; }
@@ -175,7 +173,7 @@ Outcome outcome_of(const char *name, KernelFn kernel) {
     CallOptions o;
     o.count = 300;
     o.seconds = 0.5;
-    o.most_failures = 3;
+    o.max_failures = 3;
     return run_calls({&library().at(name)}, o);
 }
 
@@ -184,7 +182,7 @@ std::string first_failure(const char *name, KernelFn kernel) {
     return all.failures.empty() ? "" : all.failures[0].what;
 }
 
-TEST(CallFuzz, SeesFaultsOfKernels) {
+TEST(CallFuzz, FindsFaultsOfKernels) {
     const auto has = [](const std::string &text, const char *part) {
         return text.find(part) != std::string::npos;
     };

@@ -28,19 +28,19 @@ double element(Draw &draw, const Operand &o) {
     return draw.one_in(2) ? draw.of(specials) : double(draw.below(100)) - 50;
 }
 
-// Elements of type T, converted.
+// Returns elements of type T, converted.
 template<class T> Tensor filled(Draw &draw, const Operand &o, const Shape &distinct) {
     std::vector<T> elements(static_cast<size_t>(distinct.elements()));
     for (T &v : elements) v = (T)element(draw, o);
     return Tensor::from(elements, distinct).to(o.dtype).expand(o.shape).copy();
 }
 
-// The operand as it is meant: dense, of full size. Where it is given with extents of 1, or lies
-// "still", its elements repeat along those dimensions.
-Tensor meant(const Operand &o, uint64_t seed) {
+// Returns the operand that the call means: dense, of full size. If it is passed with extents of 1
+// or broadcast, its elements repeat along those dimensions.
+Tensor full_operand(const Operand &o, uint64_t seed) {
     Shape distinct = o.given();
-    if (o.lies.starts_with("still")) {
-        const int d = std::stoi(o.lies.substr(5));
+    if (o.layout.starts_with("still")) {
+        const int d = std::stoi(o.layout.substr(5));
         if (d < distinct.rank() && distinct[d] > 1) distinct[d] = 1;
     }
     Draw draw(seed);
@@ -48,14 +48,14 @@ Tensor meant(const Operand &o, uint64_t seed) {
     return filled<double>(draw, o, distinct);
 }
 
-double filler(DType t) {  // of memory that nobody should read
+double filler(DType t) {  // The value of memory that nobody should read.
     return is_float(t) ? NAN : t == DType::boolean ? 1 : 77;
 }
 
-Tensor lying(const Tensor &t, const std::string &how) {
+Tensor with_layout(const Tensor &t, const std::string &how) {
     const int rank = t.rank();
     if (how.empty()) return t;
-    if (how == "reversed" || how == "swapped") {  // either is its own inverse
+    if (how == "reversed" || how == "swapped") {  // Both permutations are their own inverse.
         std::vector<int> order;
         for (int d = 0; d < rank; d++) order.push_back(d);
         std::reverse(order.begin(), order.end() - (how == "swapped" && rank > 0));
@@ -79,15 +79,15 @@ Tensor lying(const Tensor &t, const std::string &how) {
     return to;
 }
 
-// The same as the caller passes it.
-Tensor passed(const Operand &o, const Tensor &dense) {
+// Returns the same operand as the caller passes it.
+Tensor passed_operand(const Operand &o, const Tensor &dense) {
     Tensor t = dense;
     const Shape given = o.given();
     for (int d = 0; d < given.rank(); d++)
         if (given[d] != o.shape[d]) t = t.slice(d, 0, given[d]);
     t = t.copy();
-    if (!o.lies.starts_with("still")) return lying(t, o.lies);
-    const int d = std::stoi(o.lies.substr(5));
+    if (!o.layout.starts_with("still")) return with_layout(t, o.layout);
+    const int d = std::stoi(o.layout.substr(5));
     return d < t.rank() && t.size(d) > 1 ? t.slice(d, 0, 1).copy().expand(given) : t;
 }
 
@@ -101,8 +101,8 @@ double epsilon_of(DType t) {
     }
 }
 
-// Where two tensors of one shape differ by more than `ulps` of the largest element: "[7] is 1, not
-// 2"; "" for nowhere. A NaN is a NaN, whatever its bits.
+// Returns where two tensors of one shape differ by more than `ulps` of the largest element: "[7] is
+// 1, not 2", or "" if nowhere. All NaN are equal.
 std::string first_difference(const Tensor &a, const Tensor &b, double ulps = 0) {
     if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? "" : " is undefined";
     const Tensor x = a.contiguous();
@@ -128,22 +128,24 @@ std::string first_difference(const Tensor &a, const Tensor &b, double ulps = 0) 
 
 struct Attempt {
     std::vector<Tensor> results;  // outputs, then gradients
-    std::string wrong, error;     // error: of ours, by which the call was refused
+    std::string wrong, error;     // `error`: the kit's error that rejected the call
     bool out_of_memory = false;
 };
 
-class Trial {
+class CallCheck {
 public:
-    explicit Trial(const RandomCall &call) : call_(call), name_(call.op->record.name) {
+    explicit CallCheck(const RandomCall &call) : call_(call), name_(call.op->record.name) {
         for (size_t k = 0; k < call.operands.size(); k++) {
-            dense_.push_back(call.operands[k].defined ? meant(call.operands[k], call.seed + k)
-                                                      : Tensor());
+            dense_.push_back(call.operands[k].defined
+                                 ? full_operand(call.operands[k], call.seed + k)
+                                 : Tensor());
         }
         for (size_t k = 0; k < call.operands.size(); k++)
-            passed_.push_back(dense_[k].defined() ? passed(call.operands[k], dense_[k]) : Tensor());
+            passed_.push_back(dense_[k].defined() ? passed_operand(call.operands[k], dense_[k])
+                                                  : Tensor());
     }
 
-    Verdict verdict() {
+    CallResult check() {
         const Attempt first = attempt(passed_, call_.way);
         if (!first.wrong.empty()) return {first.wrong, false};
         if (!is_plain()) {
@@ -166,28 +168,28 @@ private:
                                    [](const Operand &o) { return o.broadcast != 0; });
     }
     bool is_plain() const {
-        const auto lies = [](const Operand &o) { return !o.lies.empty(); };
+        const auto has_layout = [](const Operand &o) { return !o.layout.empty(); };
         return call_.way != Way::in_place && !broadcasts() &&
-               std::ranges::none_of(call_.operands, lies);
+               std::ranges::none_of(call_.operands, has_layout);
     }
 
-    // What differs between the call as it is passed and the one with dense tensors of full size.
+    // Returns how the call as passed differs from the one with dense tensors of full size.
     std::string difference(const Attempt &first, const Attempt &second) const {
         if (first.out_of_memory || second.out_of_memory) return "";
-        const bool may_refuse = broadcasts() || call_.way == Way::in_place || updates() ||
+        const bool may_reject = broadcasts() || call_.way == Way::in_place || updates() ||
                                 may_write();
         if (!first.error.empty()) {
-            return second.error.empty() && !may_refuse
+            return second.error.empty() && !may_reject
                        ? "refused only because of how tensors lie: " + first.error
                        : "";
         }
         if (!second.error.empty())
-            return may_refuse ? "" : "refused only where tensors are dense: " + second.error;
+            return may_reject ? "" : "refused only where tensors are dense: " + second.error;
         for (size_t k = 0; k < first.results.size(); k++) {
             const Tensor &a = first.results[k];
             const Tensor &b = second.results[k];
             if (a.defined() && b.defined() && !(a.shape() == b.shape())) {
-                if (broadcasts()) continue;  // the extent of 1 was meant as such
+                if (broadcasts()) continue;  // The extent of 1 was meant as such.
                 return result(k) + " has shape " + a.shape().text() + ", of dense tensors " +
                        b.shape().text();
             }
@@ -198,9 +200,9 @@ private:
         return "";
     }
 
-    // Kernels have loops of their own for some strides, which sum in another order or round a
-    // product that others don't. Nothing is allowed to what is exact: integers, copies, and ops
-    // that promise so; and of values that overflow on the way nothing is known.
+    // For some strides, kernels have loops of their own, which sum in another order or round a
+    // product that others don't. Exact ops get no tolerance: integers, copies, and contracts that
+    // promise it. If values overflow on the way, nothing is compared.
     double ulps_allowed() const {
         const double promised = call_.op->record.contract.ulps;
         return promised == 0 ? 0 : 16 * std::max(1.0, promised);
@@ -245,7 +247,7 @@ private:
         return a;
     }
 
-    // An error names the op first; one of its gradient's may come from an op that the tape called.
+    // An error begins with the op's name; for a gradient it may be another op that the tape called.
     std::string wrong_words(const Error &e, bool backward) const {
         const std::string what = e.what();
         const bool named = backward ? what.starts_with("[") && what.find("] ") != std::string::npos
@@ -271,7 +273,8 @@ private:
         return a;
     }
 
-    // A composite update writes where its kernels would, and running statistics are kept in inputs.
+    // A composite update writes where its kernels would, and running statistics are stored in
+    // inputs.
     bool may_write() const {
         const bool composite = call_.op->record.form == Form::composite;
         return composite && (updates() || call_.attrs.find("is_training") >= 0);
@@ -291,7 +294,7 @@ private:
         }
     }
 
-    // Of an update the inputs that it writes, else the first input, with the result in it.
+    // Passes an update its written inputs, and any other op its first input, as the output.
     std::vector<Tensor> written_in_place(const Primitive &p, const std::vector<Tensor> &in) const {
         std::vector<Tensor> results;
         if (!updates()) {
@@ -344,7 +347,7 @@ private:
         return t.defined() ? std::string(name_of(t.dtype())) + t.shape().text() : "undefined";
     }
 
-    // What the record says: dtypes of all ops, and shapes of elementwise ones.
+    // Checks results against the record: dtypes of all ops, and shapes of elementwise ones.
     std::string wrong_results(const std::vector<Tensor> &results, const std::vector<Tensor> &in,
                               Way way) const {
         const Signature &sig = call_.op->signature;
@@ -363,7 +366,7 @@ private:
         return call_.op->record.form == Form::elementwise ? wrong_broadcast(results, in) : "";
     }
 
-    // The dtype that all inputs of one type variable have; none where there are several.
+    // Returns the dtype that all inputs of one type variable have, or nullopt if there are several.
     std::optional<DType> dtype_of_inputs(const std::string &variable,
                                          const std::vector<Tensor> &in) const {
         const Signature &sig = call_.op->signature;
@@ -395,6 +398,6 @@ private:
 
 }  // namespace
 
-Verdict judge(const RandomCall &call) { return Trial(call).verdict(); }
+CallResult check_call(const RandomCall &call) { return CallCheck(call).check(); }
 
 }  // namespace halyard::fuzz

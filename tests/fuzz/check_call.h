@@ -1,4 +1,4 @@
-// Makes a random call and says what is wrong with how it ends.
+// Makes a random call and checks how it ends.
 #pragma once
 #include <string>
 
@@ -6,15 +6,15 @@
 
 namespace halyard::fuzz {
 
-struct Verdict {
-    std::string wrong;     // "" for nothing
-    bool refused = false;  // by an error of ours
+struct CallResult {
+    std::string wrong;      // "" for nothing
+    bool rejected = false;  // The kit rejected the call.
 };
 
-// A call has to give results of the right shapes and dtypes and leave its inputs as they are, or to
-// throw an error whose text names the op. However its tensors lie, where an extent of 1 stands for
-// a whole dimension, and where it writes in place, the results are those of dense tensors of full
-// size: bit for bit those of ops whose contract is exact, those of others within their contract.
-Verdict judge(const RandomCall &call);
+// A call must give results of the right shapes and dtypes and leave its inputs unchanged, or throw
+// an error that names the op. With any layout, with broadcast extents of 1 and in place, the
+// results are those of dense tensors of full size: bit for bit if the op's contract is exact,
+// within the contract otherwise.
+CallResult check_call(const RandomCall &call);
 
 }  // namespace halyard::fuzz

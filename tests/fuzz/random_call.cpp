@@ -12,7 +12,7 @@
 namespace halyard::fuzz {
 namespace {
 
-constexpr int64_t most_elements = 1 << 16;
+constexpr int64_t max_elements = 1 << 16;
 
 int64_t hostile_integer(Draw &draw) {
     using Limits = std::numeric_limits<int64_t>;
@@ -77,7 +77,7 @@ struct Sample {
     Dims dims;
 };
 
-// "n=3 c=7 axis=1"
+// Parses "n=3 c=7 axis=1".
 Sample parsed(const OpRecord &record, const std::string &text) {
     Sample sample;
     std::istringstream words(text);
@@ -103,7 +103,8 @@ std::vector<DType> dtypes_of(const std::string &text) {  // "f32,i32"
 
 AttrValue hostile_value(Draw &draw, const AttrSpec &a) {
     if (draw.one_in(30))
-        return draw.one_in(2) ? AttrValue("none") : AttrValue(0.25);  // of another kind
+        // The attribute has another kind.
+        return draw.one_in(2) ? AttrValue("none") : AttrValue(0.25);
     switch (a.kind) {
     case AttrKind::integer:
         return draw.one_in(2) ? hostile_integer(draw) : int64_t(draw.below(5)) - 2;
@@ -121,10 +122,10 @@ AttrValue hostile_value(Draw &draw, const AttrSpec &a) {
     return list;
 }
 
-// Draws one call, step by step: attributes and extents from a sample, then what is changed of them.
-class Drawing {
+// Draws one call step by step: attributes and extents from a sample, then changes to them.
+class CallGenerator {
 public:
-    Drawing(const RegisteredOp &op, uint64_t number)
+    CallGenerator(const RegisteredOp &op, uint64_t number)
         : op_(op), record_(op.record),
           draw_(number), call_{&op, attributes_of_a_sample(), {}, {}, Way::run, draw_.bits()} {}
 
@@ -141,9 +142,9 @@ private:
     const OpRecord &record_;
     Draw draw_;
     Dims sample_dims_;
-    std::map<std::string, DType> dtypes_;  // of type variables
-    std::map<std::string, Shape> groups_;  // what ..n stands for
-    Shape common_;  // of inputs of any rank, when they don't have the sample's
+    std::map<std::string, DType> dtypes_;  // The dtypes of type variables.
+    std::map<std::string, Shape> groups_;  // The dimensions that ..n stands for.
+    Shape common_;  // The shape of inputs of any rank, if it isn't the sample's.
     bool has_common_ = false;
     RandomCall call_;
 
@@ -179,7 +180,7 @@ private:
         }
     }
 
-    // Extents are the sample's or, now and then, others; all tensors together stay small.
+    // Keeps the sample's extents or, sometimes, draws others; all tensors together stay small.
     void change_extents() {
         Dims dims = sample_dims_;
         if (draw_.one_in(2)) {
@@ -193,7 +194,7 @@ private:
         }
         for (int tries = 0; tries < 40; tries++) {
             draw_shapes(dims);
-            if (largest() <= most_elements) return;
+            if (largest() <= max_elements) return;
             auto most = std::ranges::max_element(dims, {}, [](auto &d) { return d.second; });
             if (most != dims.end()) most->second /= 2;
             for (int64_t &extent : common_) extent = std::min<int64_t>(extent, 3);
@@ -208,11 +209,11 @@ private:
         return draw_.one_in(40) ? int64_t(draw_.below(70000)) : draw_.of(extents);
     }
 
-    // The elements of a shape, as if no extent were 0, up to what is too many.
+    // Returns the number of elements, as if no extent were 0, up to the limit.
     static int64_t volume(const Shape &shape) {
         int64_t elements = 1;
         for (const int64_t extent : shape)
-            elements = std::min(elements * std::max<int64_t>(extent, 1), 5 * most_elements);
+            elements = std::min(elements * std::max<int64_t>(extent, 1), 5 * max_elements);
         return elements;
     }
 
@@ -231,7 +232,7 @@ private:
         }
         try {
             bind_derived(record_, dims);
-        } catch (const Error &) {  // extents that contradict attributes: the op has to say so
+        } catch (const Error &) {  // The extents contradict attributes: the op must report it.
         }
         call_.operands.clear();
         for (const TensorSpec &t : op_.signature.inputs) {
@@ -252,7 +253,7 @@ private:
         case 0: group = {1, extent}; break;
         case 1: group = {2, extent}; break;
         case 2:
-            if (extent == 1) break;  // no dimension at all is one row
+            if (extent == 1) break;  // A tensor without dimensions is one row.
             [[fallthrough]];
         default: group = {extent};
         }
@@ -279,28 +280,29 @@ private:
     int64_t extent_of(const std::string &expression, const Dims &dims) {
         try {
             const int64_t extent = evaluate<int64_t>(expression, dims);
-            if (extent >= 0 && extent <= most_elements) return extent;
-        } catch (const Error &) {  // a name that no sample gives, or a division by zero
+            if (extent >= 0 && extent <= max_elements) return extent;
+        } catch (const Error &) {  // No sample gives the name, or it divides by zero.
         }
         return 1 + int64_t(draw_.below(5));
     }
 
-    // What the caller may get wrong or say in another way, one operand at a time.
+    // Changes what a caller may get wrong or pass in another way, one operand at a time.
     void lay_out() {
-        const bool lies = draw_.one_in(2);
+        const bool change_layouts = draw_.one_in(2);
         const bool changed = draw_.one_in(6);
-        const bool broadcasts = !changed && draw_.one_in(3);  // else they may mean another whole
+        // Otherwise they may imply another full size.
+        const bool broadcasts = !changed && draw_.one_in(3);
         const bool undefined = draw_.one_in(25);
         const auto values = (Values)draw_.below(3);
         const uint64_t whole = draw_.below(
-            call_.operands.size());  // says how large the others are meant
+            call_.operands.size());  // This operand gives the full size of the others.
         for (size_t k = 0; k < call_.operands.size(); k++) {
             Operand &o = call_.operands[k];
             o.values = values_of(op_.signature.inputs[k], o.dtype, values);
             if (changed && draw_.one_in(2)) change_shape(o.shape);
             if (draw_.one_in(40)) o.dtype = any_dtype(draw_);
             if (undefined && draw_.one_in(2)) o.defined = false;
-            if (lies && draw_.one_in(2)) o.lies = some_lies(o.shape.rank());
+            if (change_layouts && draw_.one_in(2)) o.layout = random_layout(o.shape.rank());
             if (broadcasts && k != whole && draw_.one_in(2))
                 o.broadcast = some_dimensions(op_.signature.inputs[k], o.shape);
         }
@@ -331,25 +333,26 @@ private:
         default: shape[at] = int64_t(draw_.below(40));
         }
         for (int64_t &extent : shape) extent = std::max<int64_t>(extent, 0);
-        if (volume(shape) > 4 * most_elements) shape = {3};
+        if (volume(shape) > 4 * max_elements) shape = {3};
     }
 
-    std::string some_lies(int rank) {
+    std::string random_layout(int rank) {
         static const std::vector<std::string> all = {"reversed", "swapped", "gaps",
                                                      "pitch",    "shifted", "still"};
-        const std::string lies = draw_.of(all);
-        if (lies != "still") return lies;
-        return rank ? lies + std::to_string(draw_.below(uint64_t(rank))) : "shifted";
+        const std::string layout = draw_.of(all);
+        if (layout != "still") return layout;
+        return rank ? layout + std::to_string(draw_.below(uint64_t(rank))) : "shifted";
     }
 
-    // Of those that NumPy's rules let a caller give with an extent of 1: all where inputs of any
-    // rank broadcast against each other, and a leading ..n that another input has too.
+    // Returns some of the dimensions that NumPy's rules let a caller pass with an extent of 1: any
+    // if inputs of any rank broadcast against each other, and a leading ..n that another input has
+    // too.
     unsigned some_dimensions(const TensorSpec &t, const Shape &shape) {
-        const auto places = [](const TensorSpec &o) {
+        const auto is_index = [](const TensorSpec &o) {
             return o.any_rank && !is_type_variable(o.dtype);
         };
-        if (record_.form == Form::composite && std::ranges::any_of(op_.signature.inputs, places))
-            return 0;  // an index that is shorter says less
+        if (record_.form == Form::composite && std::ranges::any_of(op_.signature.inputs, is_index))
+            return 0;  // A shorter index has another meaning.
         const auto shared = [&](const TensorSpec &o) {
             return &o != &t && (t.any_rank ? o.any_rank : !t.group.empty() && o.group == t.group);
         };
@@ -398,14 +401,14 @@ std::string RandomCall::text() const {
     for (const Operand &o : operands) {
         s += std::string(" | ") + (o.defined ? name_of(o.dtype) + o.given().text() : "undefined");
         if (o.broadcast) s += " for " + o.shape.text();
-        if (!o.lies.empty()) s += " " + o.lies;
+        if (!o.layout.empty()) s += " " + o.layout;
         s += std::string(" ") + values[size_t(o.values)];
     }
     return s;
 }
 
 RandomCall random_call(const std::vector<const RegisteredOp *> &ops, uint64_t number) {
-    return Drawing(*ops[number % ops.size()], number).call();
+    return CallGenerator(*ops[number % ops.size()], number).call();
 }
 
 }  // namespace halyard::fuzz

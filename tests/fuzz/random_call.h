@@ -1,4 +1,4 @@
-// One random call of one op. A number makes it, so the same number makes the same call in any
+// One random call of one op. A number determines it, so the same number makes the same call in any
 // process of the same build.
 #pragma once
 #include <random>
@@ -11,7 +11,7 @@
 
 namespace halyard::fuzz {
 
-// Random numbers of a call, all of them drawn from here.
+// The source of all random numbers of a call.
 class Draw {
 public:
     explicit Draw(uint64_t seed) : rng_(seed * 0x9E3779B97F4A7C15u + 1) {}
@@ -30,32 +30,32 @@ struct Operand {
     Shape shape;
     DType dtype = DType::f32;
     Values values = Values::quarters;
-    int64_t end = 4;  // indices are below it
+    int64_t end = 4;  // Indices are below it.
     bool defined = true;
-    // How it lies in memory: reversed (its dimensions), swapped (all but the last reversed), gaps
-    // (between all elements), pitch (between rows), shifted (by one element), or stillN: of
-    // dimension N there is one slice, seen again and again.
-    std::string lies;
-    // The dimensions, a bit each, in which the caller passes an extent of 1 and means the whole.
+    // The layout in memory: reversed (its dimensions), swapped (all but the last reversed), gaps
+    // (between all elements), pitch (between rows), shifted (by one element), or stillN: dimension
+    // N is broadcast.
+    std::string layout;
+    // A bit for each dimension in which the caller passes an extent of 1 and means the full one.
     unsigned broadcast = 0;
 
-    Shape given() const;  // the shape as the caller passes it
+    Shape given() const;  // The shape as the caller passes it.
 };
 
 enum class Way : uint8_t { run, promoted, in_place, gradient };
 
 struct RandomCall {
     const RegisteredOp *op = nullptr;
-    Attrs attrs;                                        // of a sample
-    std::vector<std::pair<size_t, AttrValue>> changes;  // to attrs; they may be refused
+    Attrs attrs;                                        // The sample's attributes.
+    std::vector<std::pair<size_t, AttrValue>> changes;  // Changes of attrs, which may be rejected.
     std::vector<Operand> operands;
     Way way = Way::run;
-    uint64_t seed = 0;  // of the elements
+    uint64_t seed = 0;  // The seed of the elements.
 
     std::string text() const;
 };
 
-// The call of this number among `ops`. Each op gets every ops.size()-th number.
+// Returns the call of this number among `ops`. Each op gets every ops.size()-th number.
 RandomCall random_call(const std::vector<const RegisteredOp *> &ops, uint64_t number);
 
 }  // namespace halyard::fuzz

@@ -23,14 +23,14 @@ extern "C" int __lsan_do_recoverable_leak_check();
 namespace halyard::fuzz {
 namespace {
 
-constexpr int leaked = 99;  // exit status
+constexpr int leaked = 99;  // The exit status of a leak.
 constexpr int64_t memory_limit = 128 << 20;
 
-// What a child and its parent both see.
+// The memory that a child and its parent share.
 struct Shared {
-    volatile uint64_t number;  // of the call that runs
-    uint64_t done, refused;
-    uint64_t wrong;  // how many of the texts below are taken
+    volatile uint64_t number;  // The number of the call that runs.
+    uint64_t done, rejected;
+    uint64_t wrong;  // The number of texts below that are used.
     struct {
         uint64_t number;
         char what[1500];
@@ -62,7 +62,7 @@ void keep(Shared &s, uint64_t number, const std::string &what) {
     std::snprintf(f.what, sizeof f.what, "%s", what.c_str());
 }
 
-// The kernel ends this process when a call has taken so much processor time, with SIGPROF.
+// The kernel ends this process with SIGPROF when a call has taken this much processor time.
 void limit_time(double seconds) {
     const double whole = std::floor(seconds);
     const itimerval timer = {{0, 0}, {(time_t)whole, (suseconds_t)((seconds - whole) * 1e6)}};
@@ -85,9 +85,9 @@ std::string seconds_text(double seconds) {
         s.number = number;
         limit_time(o.seconds);
         const RandomCall call = random_call(ops, number);
-        const Verdict v = judge(call);
+        const CallResult v = check_call(call);
         s.done++;
-        s.refused += v.refused;
+        s.rejected += v.rejected;
         if (!v.wrong.empty()) keep(s, number, call.text() + "\n    " + v.wrong);
     }
     limit_time(0);
@@ -98,7 +98,7 @@ std::string seconds_text(double seconds) {
     _exit(0);
 }
 
-// How the child that makes these calls ended; "" where it came to its end.
+// Returns how the child that makes these calls ended, or "" if it completed.
 std::string end_of(const std::vector<const RegisteredOp *> &ops, const CallOptions &o,
                    uint64_t from, uint64_t to, Shared &s) {
     s.number = from;
@@ -130,12 +130,12 @@ Outcome run_calls(const std::vector<const RegisteredOp *> &ops, const CallOption
     const SharedMemory shared;
     Outcome all;
     const uint64_t end = o.first + o.count * o.stride;
-    for (uint64_t from = o.first; from < end && all.failures.size() < o.most_failures;) {
+    for (uint64_t from = o.first; from < end && all.failures.size() < o.max_failures;) {
         const uint64_t to = std::min(end, from + o.calls_per_child * o.stride);
         *shared = {};
         std::string died = end_of(ops, o, from, to, *shared);
         all.calls += shared->done;
-        all.refused += shared->refused;
+        all.rejected += shared->rejected;
         for (uint64_t k = 0; k < shared->wrong; k++)
             all.failures.push_back({shared->failures[k].number, shared->failures[k].what});
         if (died.empty()) {

@@ -10,28 +10,28 @@
 namespace halyard::fuzz {
 
 struct Failure {
-    uint64_t number;   // of the call
-    std::string what;  // the call and what is wrong with it
+    uint64_t number;   // The call's number.
+    std::string what;  // The call and its fault.
 };
 
 struct Outcome {
-    uint64_t calls = 0, refused = 0;
+    uint64_t calls = 0, rejected = 0;
     std::vector<Failure> failures;
 };
 
 struct CallOptions {
     std::string device = "cpu";
     uint64_t first = 0, count = 1;
-    uint64_t stride = 1;        // from one call's number to the next one's
-    double seconds = 10;        // of processor time that one call may take
-    size_t most_failures = 50;  // then it stops
+    uint64_t stride = 1;       // The difference between the numbers of successive calls.
+    double seconds = 10;       // The processor time that one call may take.
+    size_t max_failures = 50;  // Stops after this many.
     uint64_t calls_per_child = 2000;
 };
 
-// Judges the calls first, first + stride, ... This process must not have used its thread pool.
+// Checks the calls first, first + stride, ... This process must not have used its thread pool.
 Outcome run_calls(const std::vector<const RegisteredOp *> &ops, const CallOptions &o);
 
-// Asks in a child of its own: the answer of a question that changes the process.
+// Calls `question` in a child process, because it changes the process, and returns its answer.
 bool in_a_child(const std::function<bool()> &question);
 
 }  // namespace halyard::fuzz

@@ -1,4 +1,4 @@
-// Arrays that MindSpore computed (tests/goldens), and how far from them a tensor may be.
+// Reads arrays that MindSpore or PyTorch computed (tests/goldens), and compares tensors with them.
 #pragma once
 #include <gtest/gtest.h>
 

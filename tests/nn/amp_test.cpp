@@ -23,8 +23,8 @@ SequentialCell network() {
                            LayerNorm({8}), Dense(8, 3)});
 }
 
-// The dtype that each layer computes in, by what its construct() gives, and of the network's output
-// as "".
+// Returns the dtype in which each layer computes, from its construct()'s result, and that of the
+// network's output as "".
 std::map<std::string, DType> dtypes_of(const SequentialCell &net) {
     std::map<std::string, DType> all;
     std::vector<HookHandle> hooks;
@@ -54,8 +54,8 @@ using Dtypes = std::map<std::string, DType>;
 constexpr DType f16 = DType::f16;
 constexpr DType f32 = DType::f32;
 
-TEST(Amp, LevelsChooseWhatComputesInHalf) {
-    // 0 Conv2d, 1 BatchNorm2d, 2 ReLU, 3 Flatten, 4 Dense, 5 LayerNorm, 6 Dense
+TEST(Amp, LevelsSelectLayersInHalf) {
+    // The layers are 0 Conv2d, 1 BatchNorm2d, 2 ReLU, 3 Flatten, 4 Dense, 5 LayerNorm, 6 Dense.
     EXPECT_EQ(dtypes_at("O0"), (Dtypes{{"", f32},
                                        {"0", f32},
                                        {"1", f32},
@@ -97,7 +97,7 @@ TEST(Amp, KeepBatchnormOverridesTheLevel) {
     EXPECT_EQ(dtypes_at("O3", {}, DType::bf16).at("4"), DType::bf16);
 }
 
-TEST(Amp, RefusesWhatWouldDoNothing) {
+TEST(Amp, RejectsArgumentsWithoutEffect) {
     EXPECT_THROW(auto_mixed_precision(network(), "O4"), AttrError);
     EXPECT_THROW(auto_mixed_precision(network(), "O0", true), AttrError);
     EXPECT_THROW(auto_mixed_precision(network(), "O1", false), AttrError);

@@ -1,4 +1,4 @@
-// What happens around a cell's construct(): number of tensors, hooks, gradients by hand, mixed
+// Tests the calls around a cell's construct(): number of tensors, hooks, custom gradients, mixed
 // precision, freezing.
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ Values values(const Tensor &t) {
     return t.to_vector<double>();
 }
 
-// Each input times its parameter.
+// Multiplies each input by its parameter.
 struct Scales : Cell {
     Parameter a = parameter("a", Tensor::full({2}, 2));
     Parameter b = parameter("b", Tensor::full({2}, 3));
@@ -55,7 +55,7 @@ Values gradient(const Tensor &x, const std::function<Tensor(const Tensor &)> &f)
 
 }  // namespace
 
-TEST(Call, AnyNumberOfTensors) {
+TEST(Call, TakesAnyNumberOfTensors) {
     const Scales cell;
     const Tensor x = Tensor::ones({2});
     EXPECT_EQ(values(cell(x)), (Values{2, 2}));
@@ -68,7 +68,7 @@ TEST(Call, AnyNumberOfTensors) {
         [&] { Flatten()(x, x, x, x); });
 }
 
-TEST(Call, ForwardHooksSeeAndReplaceUntilRemoved) {
+TEST(Call, ForwardHooksReplaceOutputsUntilRemoved) {
     const Scales cell;
     std::vector<std::string> order;
     const HookHandle pre = cell.register_forward_pre_hook([&](const Cell &c, Tensors in) {
@@ -96,7 +96,7 @@ TEST(Call, ForwardHooksSeeAndReplaceUntilRemoved) {
                              [&] { cell(x); });
 }
 
-TEST(Call, BackwardHooksSeeAndReplaceGradients) {
+TEST(Call, BackwardHooksReplaceGradients) {
     const Scales cell;
     const Tensor x = Tensor::ones({2});
     Values in, out;
@@ -121,7 +121,7 @@ TEST(Call, BackwardHooksSeeAndReplaceGradients) {
     EXPECT_EQ(out, (Values{35, 35}));
     pre.remove();
 
-    // Of the first cell of a network nobody asks gradients in the data.
+    // Gradients in the data of a network's first cell aren't requested.
     Tape tape;
     tape.watch(cell.a);
     EXPECT_EQ(values(tape.gradient(f(x), {cell.a})[0]), (Values{5, 5}));
@@ -132,7 +132,7 @@ TEST(Call, BackwardHooksSeeAndReplaceGradients) {
     EXPECT_EQ(calls, 3);
 }
 
-TEST(Call, BpropTakesThePlaceOfTheTape) {
+TEST(Call, BpropReplacesTheTape) {
     struct ByHand : Cell {
         Parameter p = parameter("p", Tensor::full({2}, 3));
         std::vector<Tensor> construct(Tensors in) const override {
@@ -188,7 +188,7 @@ TEST(Call, MixedPrecisionKeepsMasterWeights) {
                 off += (a[i] - b[i]) * (a[i] - b[i]);
                 size += b[i] * b[i];
             }
-            // the norm behind it leaves of its gradient but rounding
+            // The norm behind it reduces its gradient to rounding errors.
             if (params[k].name() == "0.bias") continue;
             EXPECT_LT(std::sqrt(off / size), type == DType::f16 ? 0.02 : 0.15) << params[k].name();
         }

@@ -54,7 +54,7 @@ TEST(Cell, ParametersOfLeNet5) {
     EXPECT_EQ(cells, (std::vector<std::string>{"conv1", "conv2", "fc1", "fc2", "fc3"}));
 }
 
-TEST(Cell, OwnParametersFirstAndFrozenOnesApart) {
+TEST(Cell, ListsOwnParametersFirstAndFrozenOnesSeparately) {
     const Outer net;
     EXPECT_EQ(names(net.get_parameters()),
               (std::vector<std::string>{"own", "a.scale", "a.fixed", "b.scale", "b.fixed"}));
@@ -63,7 +63,7 @@ TEST(Cell, OwnParametersFirstAndFrozenOnesApart) {
     EXPECT_TRUE(net.a.scale.same(net.parameters_dict().at("a.scale")));
 }
 
-TEST(Cell, CopiesAreTheSameCell) {
+TEST(Cell, CopiesShareState) {
     const Outer net;
     const Outer copy = net;
     EXPECT_TRUE(copy.same(net));
@@ -94,7 +94,7 @@ TEST(Cell, SharedCellsCountOnce) {
     EXPECT_EQ(names(s.get_parameters()), (std::vector<std::string>{"0.scale", "0.fixed"}));
 }
 
-TEST(Cell, WrappersLeaveTheNamesAlone) {
+TEST(Cell, WrappersKeepNames) {
     const Outer net;
     const WithLossCell with_loss(net, SoftmaxCrossEntropyWithLogits(true, "mean"));
     EXPECT_EQ(names(with_loss.trainable_params()), names(net.trainable_params()));
@@ -103,7 +103,7 @@ TEST(Cell, WrappersLeaveTheNamesAlone) {
     EXPECT_TRUE(net.b.training());
 }
 
-TEST(Cell, ErrorsSayWhatWasWrong) {
+TEST(Cell, RejectsInvalidArguments) {
     Outer net;
     EXPECT_THROW(net.child("a", Inner()), AttrError);
     EXPECT_THROW(net.parameter("own", Tensor::ones({1})), AttrError);

@@ -49,9 +49,9 @@ struct Case {
 
 }  // namespace
 
-// MindSpore's statistics of the same initialisers: the spread agrees to sampling noise, the ends of
-// bounded ones too.
-TEST(Initializer, StatisticsOfMindSpore) {
+// Compares with MindSpore's statistics of the same initialisers: standard deviations agree to
+// sampling noise, and so do the ends of bounded distributions.
+TEST(Initializer, StatisticsMatchMindSpore) {
     set_seed(1);
     const std::vector<Case> cases = {
         {"TruncatedNormal_0_02", TruncatedNormal(0.02), false},
@@ -73,7 +73,7 @@ TEST(Initializer, StatisticsOfMindSpore) {
             const Statistics s = statistics(initializer(c.init, shape));
             const double std = golden.at("std"), min = golden.at("min"), max = golden.at("max");
             const double n = double(shape.elements());
-            // the standard deviation's own is about std / sqrt(2n), twice
+            // The standard error of the standard deviation is about std / sqrt(2n), doubled here.
             EXPECT_NEAR(s.std, std, std * 5 / std::sqrt(n));
             EXPECT_NEAR(s.mean, 0, 5 * std / std::sqrt(n));
             EXPECT_NEAR(s.min, min, c.bounded ? std * 1e-2 : std);
@@ -100,7 +100,7 @@ TEST(Initializer, LayerDefaults) {
 TEST(Initializer, TruncationIsByValue) {
     set_seed(2);
     const Statistics wide = statistics(initializer(TruncatedNormal(0.02), {100000}));
-    EXPECT_GT(wide.max, 0.06);  // beyond two sigma: the bounds are -2 and 2 themselves
+    EXPECT_GT(wide.max, 0.06);  // This is beyond two sigma: the bounds are -2 and 2 themselves.
     const Statistics cut = statistics(initializer(TruncatedNormal(1, 0, -0.5, 1), {100000}));
     EXPECT_GE(cut.min, -0.5);
     EXPECT_LE(cut.max, 1);
@@ -120,7 +120,7 @@ TEST(Initializer, OrthogonalRowsOrColumns) {
                 EXPECT_NEAR(product.at({i, j}), i == j ? 4 : 0, 4e-6) << shape.text();
         }
     }
-    // Of 1x1 the sign is all there is: both come up.
+    // An orthogonal 1x1 matrix is a sign, and both occur.
     double sum = 0;
     for (int i = 0; i < 64; i++)
         sum += initializer("orthogonal", {1, 1}).item();
@@ -128,7 +128,7 @@ TEST(Initializer, OrthogonalRowsOrColumns) {
     EXPECT_THROW(initializer(Orthogonal(), {3}), ShapeError);
 }
 
-TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
+TEST(Initializer, SameBitsForAnyNumberOfThreads) {
     std::vector<float> first;
     for (const int n : {1, 2, 3, 8}) {
         set_threads(n);
@@ -139,11 +139,12 @@ TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
         EXPECT_EQ(v, first);
     }
     set_threads(0);
-    EXPECT_NE(initializer(Normal(), {1003}).to_vector<float>(), first);  // the next stream
+    // It is drawn from the next stream.
+    EXPECT_NE(initializer(Normal(), {1003}).to_vector<float>(), first);
 }
 
-// initializer("HeNormal") and its like: MindSpore looks names of classes up in lower case.
-TEST(Initializer, MindSporesSpellings) {
+// initializer("HeNormal") works as in MindSpore, which looks up class names in lower case.
+TEST(Initializer, AcceptsMindSporesNames) {
     const std::pair<const char *, const char *> spellings[] = {
         {"he_normal", "HeNormal"}, {"he_uniform", "HeUniform"},
         {"normal", "Normal"},      {"orthogonal", "Orthogonal"},
@@ -162,7 +163,7 @@ TEST(Initializer, MindSporesSpellings) {
     EXPECT_THROW(Initializer("normals"), AttrError);
 }
 
-TEST(Initializer, NamesNumbersTensors) {
+TEST(Initializer, AcceptsNamesNumbersAndTensors) {
     EXPECT_EQ(initializer("ones", {3}).to_vector<float>(), (std::vector<float>{1, 1, 1}));
     EXPECT_EQ(initializer("zeros", {2}).to_vector<float>(), (std::vector<float>{0, 0}));
     EXPECT_EQ(initializer(0.5, {2}, DType::f64).to_vector<double>(),

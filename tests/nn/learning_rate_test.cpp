@@ -20,7 +20,7 @@ void expect_lr(const std::string &golden, const LearningRate &lr, double toleran
         EXPECT_NEAR(lr.at(int64_t(step)), want[step], tolerance) << golden << " of step " << step;
 }
 
-TEST(LearningRate, ListsOfMindSpore) {
+TEST(LearningRate, ListsMatchMindSpore) {
     constexpr double tolerance = 1e-16;
     expect_lr("cosine_decay_lr__min0.01_max0.1_total6_spe2_decay2",
               cosine_decay_lr(0.01, 0.1, 6, 2, 2), tolerance);
@@ -45,7 +45,7 @@ TEST(LearningRate, ListsOfMindSpore) {
               piecewise_constant_lr({2, 5, 10}, {0.1, 0.05, 0.01}), 0);
 }
 
-TEST(LearningRate, SchedulesOfMindSpore) {
+TEST(LearningRate, SchedulesMatchMindSpore) {
     constexpr double tolerance = 2e-8;
     expect_lr("CosineDecayLR__min0.01_max0.1_steps4", CosineDecayLR(0.01, 0.1, 4), tolerance);
     expect_lr("WarmUpLR__lr0.1_warm3", WarmUpLR(0.1, 3), tolerance);
@@ -57,7 +57,7 @@ TEST(LearningRate, SchedulesOfMindSpore) {
     expect_lr("NaturalExpDecayLR__lr0.1_rate0.9_steps4", NaturalExpDecayLR(0.1, 0.9, 4), tolerance);
 }
 
-TEST(LearningRate, StairsHoldForAWholeDecay) {
+TEST(LearningRate, StairsLastOneDecayPeriod) {
     const auto inverse = inverse_decay_lr(0.1, 0.5, 8, 2, 2, true);
     const auto natural = natural_exp_decay_lr(0.1, 0.5, 8, 2, 2, true);
     EXPECT_EQ(inverse[3], 0.1);
@@ -66,7 +66,7 @@ TEST(LearningRate, StairsHoldForAWholeDecay) {
     EXPECT_DOUBLE_EQ(natural[4], 0.1 * std::exp(-1.0));
 }
 
-TEST(LearningRate, RefusesNumbersThatMakeNoSchedule) {
+TEST(LearningRate, RejectsInvalidArguments) {
     expect_error<AttrError>("[cosine_decay_lr] min_lr is 0.100000, max_lr 0.100000, expected less",
                             [] { cosine_decay_lr(0.1, 0.1, 6, 2, 2); });
     expect_error<AttrError>("[cosine_decay_lr] total_step is 0, expected at least 1",

@@ -25,7 +25,7 @@ SequentialCell regression() {
     return SequentialCell({Dense(4, 16), Tanh(), Dense(16, 1)});
 }
 
-// The first and the last loss of a net that learns the sum of its inputs.
+// Returns the first and the last loss of a network that learns the sum of its inputs.
 std::pair<double, double> losses(const Cell &step, int steps) {
     set_seed(2);
     const Tensor x = F::normal({64, 4});
@@ -91,7 +91,7 @@ TEST(LossScale, OverflowSkipsTheStep) {
     EXPECT_NE(net.trainable_params()[0].data().to_vector<float>(), before);
 }
 
-TEST(LossScale, HalfPrecisionLearnsAsFullDoes) {
+TEST(LossScale, HalfPrecisionLearnsLikeFullPrecision) {
     const SequentialCell full = regression();
     const TrainOneStepCell plain(WithLossCell(full, MSELoss()),
                                  Momentum(full.trainable_params(), 0.05, 0.9));
@@ -112,7 +112,7 @@ TEST(LossScale, HalfPrecisionLearnsAsFullDoes) {
     }
 }
 
-// Gradients of 1e-8 are 0 in f16; what the factor lifts them to isn't.
+// Gradients of 1e-8 are 0 in f16; multiplied by the scale they aren't.
 TEST(LossScale, SmallGradientsSurvive) {
     for (const bool scaled : {false, true}) {
         const SequentialCell net({Dense(1, 1, 0.5, 0.0)});

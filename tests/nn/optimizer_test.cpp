@@ -18,8 +18,8 @@ namespace {
 
 using Make = std::function<Optimizer(const ParameterTuple &)>;
 
-// Five steps of a golden run; the largest distance to its parameters after any step. MindSpore's
-// files have four parameters, those of updates.py one without a name.
+// Runs five steps of a golden and returns the largest distance to its parameters after any step.
+// MindSpore's files have four parameters, those of updates.py one without a name.
 double distance(const std::string &golden, const Make &make) {
     const std::map<std::string, Tensor> data = load_npz(
         std::string(HALYARD_SOURCE_DIR "/tests/goldens/opt_") + golden + ".npz");
@@ -54,7 +54,7 @@ template<class O, class Options> Make made(LearningRate lr, Options options) {
 Make momentum(LearningRate lr, MomentumOptions options = {}) {
     return [=](const ParameterTuple &p) { return Momentum(p, lr, 0.9, options); };
 }
-// The parameters without conv.weight, which comes first.
+// Returns the parameters without conv.weight, which comes first.
 ParameterTuple rest(const ParameterTuple &p) {
     return {p.begin() + 1, p.end()};
 }
@@ -62,7 +62,7 @@ ParameterTuple rest(const ParameterTuple &p) {
 struct Case {
     const char *golden;
     Make make;
-    double tolerance = 2e-6;  // float32 rounding of values up to 2 over five steps
+    double tolerance = 2e-6;  // The f32 rounding of values up to 2 over five steps.
 };
 
 std::vector<Case> cases() {
@@ -71,7 +71,7 @@ std::vector<Case> cases() {
         {"momentum", momentum(lr)},
         {"momentum_wd", momentum(lr, {.weight_decay = 0.05})},
         // MindSpore's CPU kernel ignores use_nesterov: its goldens are those of plain momentum.
-        // NesterovMomentum below holds ours.
+        // NesterovMomentum below tests ours.
         {"momentum_nesterov", momentum(lr)},
         {"momentum_wd_nesterov", momentum(lr, {.weight_decay = 0.05})},
         {"momentum_loss_scale128", momentum(lr, {.weight_decay = 0.05, .loss_scale = 128})},
@@ -99,11 +99,11 @@ std::vector<Case> cases() {
         {"sgd_mom_wd", made<SGD>(lr, SGDOptions{.momentum = 0.9, .weight_decay = 0.05})},
         {"adam", made<Adam>(lr, AdamOptions())},
         {"adam_wd", made<Adam>(lr, AdamOptions{.weight_decay = 0.05})},
-        // the formula in double is 2.13e-6 away
+        // The formula in double is 2.13e-6 away.
         {"adam_nesterov", made<Adam>(lr, AdamOptions{.use_nesterov = true}), 2.5e-6},
         {"adam_amsgrad", made<Adam>(lr, AdamOptions{.use_amsgrad = true})},
         {"adam_locking", made<Adam>(lr, AdamOptions())},  // use_locking
-        // AdamOffload: Adam, computed on the host
+        // AdamOffload is Adam computed on the host.
         {"thor_adam_offload", made<Adam>(lr, AdamOptions())},
         {"adamweightdecay",
          made<AdamWeightDecay>(lr, AdamWeightDecayOptions{.weight_decay = 0.05})},
@@ -127,19 +127,19 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST(Optimizer, GoldensOfMindSpore) {
-    std::set<std::string> held;
+TEST(Optimizer, MatchesMindSpore) {
+    std::set<std::string> covered;
     for (const Case &c : cases()) {
-        held.insert(std::string("opt_") + c.golden + ".npz");
+        covered.insert(std::string("opt_") + c.golden + ".npz");
         EXPECT_LT(distance(c.golden, c.make), c.tolerance) << c.golden;
     }
     for (const auto &file :
          std::filesystem::directory_iterator(HALYARD_SOURCE_DIR "/tests/goldens")) {
         if (const std::string name = file.path().filename(); name.starts_with("opt_")) {
-            EXPECT_TRUE(held.count(name)) << name << " is held by no case";
+            EXPECT_TRUE(covered.count(name)) << name << " is used by no case";
         }
     }
-    EXPECT_GT(distance("momentum_wd", momentum(0.1)), 1e-3);  // the comparison can fail
+    EXPECT_GT(distance("momentum_wd", momentum(0.1)), 1e-3);  // The comparison can fail.
 }
 
 // MindSpore's CPU kernel ignores use_nesterov, so this checks against the formula.
@@ -156,8 +156,8 @@ TEST(Optimizer, NesterovMomentum) {
     }
 }
 
-// Ten steps of an optimiser on one number against `step`, which changes {p, g, t} as the paper's
-// formula says.
+// Compares ten steps of an optimiser on one number with `step`, which changes {p, g, t} by the
+// paper's formula.
 template<class Step>
 void expect_formula(const Optimizer &optimizer, const Parameter &p, const Step &step) {
     double expected = p.data().item();
@@ -169,7 +169,7 @@ void expect_formula(const Optimizer &optimizer, const Parameter &p, const Step &
     }
 }
 
-TEST(Optimizer, AdamWDecaysApartAndCorrectsTheBias) {
+TEST(Optimizer, AdamWDecouplesDecayAndCorrectsTheBias) {
     for (bool amsgrad : {false, true}) {
         const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
         double m = 0;
@@ -190,7 +190,7 @@ TEST(Optimizer, AdamWDecaysApartAndCorrectsTheBias) {
     }
 }
 
-TEST(Optimizer, NAdamLooksAhead) {
+TEST(Optimizer, NAdamMatchesItsPaper) {
     const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
     double m = 0;
     double v = 0;
@@ -211,7 +211,7 @@ TEST(Optimizer, NAdamLooksAhead) {
     });
 }
 
-TEST(Optimizer, RAdamRectifiesOnceTheMeanIsLongEnough) {
+TEST(Optimizer, RAdamMatchesItsPaper) {
     const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
     double m = 0;
     double v = 0;
@@ -249,7 +249,7 @@ TEST(Optimizer, CountsStepsAndClampsTheList) {
     EXPECT_NEAR(p.data().at({0}), 1 - 0.5 - 0.25 - 0.25, 1e-6);
 }
 
-TEST(Optimizer, RefusesWhatCannotBe) {
+TEST(Optimizer, RejectsInvalidArguments) {
     const Parameter p(Tensor::ones({2}), "w");
     const ParameterTuple one{p};
     EXPECT_THROW(Momentum(ParameterTuple{}, 0.1, 0.9), AttrError);
@@ -279,7 +279,7 @@ TEST(Optimizer, RefusesWhatCannotBe) {
     EXPECT_THROW(Momentum(one, 0.1, 0.9)({Tensor::ones({3})}), ShapeError);
 }
 
-// The state has MindSpore's names, and a second optimiser that takes it over goes on to the same
+// The state has MindSpore's names, and a second optimiser that gets it continues with the same
 // bits.
 TEST(Optimizer, StateIsParameters) {
     const auto names_of = [](const Optimizer &o) {
@@ -333,7 +333,7 @@ TEST(Optimizer, StateIsParameters) {
     }
 }
 
-TEST(Optimizer, RatesThatAreNumbersCanBeSet) {
+TEST(Optimizer, ConstantRatesCanBeSet) {
     const Parameter w(Tensor::ones({1}), "w");
     const Parameter b(Tensor::ones({1}), "b");
     const SGD o(std::vector<ParamGroup>{{.params = {w}}, {.params = {b}, .lr = 0.5}}, 0.1);
@@ -372,8 +372,8 @@ TEST(Optimizer, CentralizedGradientsHaveNoMean) {
     EXPECT_EQ(b.data().to_vector<float>(), (std::vector<float>{-1, -1, -1}));
 }
 
-// What the filter leaves out keeps its gradient and loses its decay, as in MindSpore.
-TEST(Optimizer, LarsLeavesOutWhatItsFilterSays) {
+// Parameters that the filter excludes keep their gradient and lose their decay, as in MindSpore.
+TEST(Optimizer, LarsSkipsFilteredParameters) {
     const Parameter w(Tensor::ones({2}), "w");
     const Parameter b(Tensor::ones({2}), "bias");
     LARS(SGD(ParameterTuple{w, b}, 1, {.weight_decay = 0.5, .loss_scale = 2}), {.coefficient = 0.1})
@@ -382,7 +382,7 @@ TEST(Optimizer, LarsLeavesOutWhatItsFilterSays) {
     EXPECT_EQ(b.data().at({0}), 0);
 }
 
-// Powers of two: the mean of four gradients is exact, and so is every step.
+// The values are powers of two, so the mean of four gradients is exact, and so is every step.
 TEST(Optimizer, AccumulatorUpdatesByTheMean) {
     const Parameter w(Tensor::zeros({2}), "w");
     const Parameter same(Tensor::zeros({2}), "w");

@@ -4,7 +4,7 @@
 namespace halyard::onnx {
 namespace {
 
-// ONNX's attributes that the primitive has under a name of its own, with ONNX's defaults.
+// A primitive with ONNX's attributes under the primitive's names, and ONNX's defaults.
 struct Renamed {
     const char *theirs, *ours;
     double otherwise;
@@ -23,7 +23,7 @@ Operator binary(const std::string &primitive) {
     return [=](const Node &n) -> Results { return call(primitive, {n[0], n[1]}); };
 }
 
-// Of any number of inputs, two at a time.
+// Applies a binary primitive to any number of inputs, two at a time.
 Tensor folded(const std::string &primitive, const Node &n) {
     Tensor y = n[0];
     for (size_t k = 1; k < n.in.size(); k++)
@@ -44,8 +44,8 @@ Tensor mul(const Tensor &a, const Tensor &b) {
     return call1("mul", {a, b});
 }
 
-// Integers: towards zero, as in C. The primitive rounds down, and one step back is right where the
-// signs differ and something is left.
+// ONNX divides integers towards zero, as C does. The primitive rounds down, so one is added if the
+// signs differ and there is a remainder.
 Results divide(const Node &n) {
     const Tensor &a = n[0];
     const Tensor &b = n[1];
@@ -63,7 +63,7 @@ Results modulo(const Node &n) {
     const Tensor &b = n[1];
     const Tensor y = call1("floor_mod", {a, b});
     if (!n.integer("fmod", 0) || a.dtype() == DType::u8) return {y};
-    // fmod: a's sign, floor_mod: b's
+    // fmod has a's sign, floor_mod b's.
     const Tensor sign = call1("less", {mul(call1("sign", {a}), call1("sign", {y})), number(0, a)});
     return {call1("select", {sign, sub(y, b), y})};
 }
@@ -124,11 +124,11 @@ Results power(const Node &n) {
     return call("pow", {n[0], cast(n[1], n[0].dtype())});
 }
 
-DType dtype_of_onnx(const Node &n, int64_t code) {  // TensorProto.DataType
+DType dtype_of_onnx(const Node &n, int64_t code) {  // `code` is a TensorProto.DataType.
     static const std::map<int64_t, DType> all = {
         {1, DType::f32},     {2, DType::u8},   {3, DType::i8},   {6, DType::i32},  {7, DType::i64},
         {9, DType::boolean}, {10, DType::f16}, {11, DType::f64}, {16, DType::bf16}};
-    n.refuse_unless(all.count(code) > 0, "data type " + std::to_string(code));
+    n.require_covered(all.count(code) > 0, "data type " + std::to_string(code));
     return all.at(code);
 }
 

@@ -56,7 +56,7 @@ Results unsqueeze(const Node &n) {
     return {y};
 }
 
-Results expand(const Node &n) {  // both may be stretched
+Results expand(const Node &n) {  // Both may be broadcast.
     Ints to = n.ints_of(1);
     const Ints own = extents(n[0]);
     if (to.size() < own.size()) to.insert(to.begin(), own.size() - to.size(), 1);
@@ -102,7 +102,7 @@ Results slice(const Node &n) {
         const int64_t step = steps[k];
         int64_t from = from_start(starts[k], int(extent));
         int64_t to = ends[k] < 0 ? ends[k] + extent : ends[k];
-        if (step < 0) {  // counted from the other end
+        if (step < 0) {  // The indices count from the other end.
             y = call1("flip", {y}, {{"dims", Ints{int64_t(axis)}}});
             from = extent - 1 - std::min(from, extent - 1);
             to = ends[k] < -extent ? extent : extent - 1 - to;
@@ -228,7 +228,7 @@ Results depth_to_space(const Node &n) {
     return call("reshape", {y}, {{"shape", Ints{s[0], c, s[2] * b, s[3] * b}}});
 }
 
-// Of shapes rather than of elements: what graphs compute on the host.
+// These operators compute shapes rather than elements, on the host.
 Results shape(const Node &n) {
     const int64_t rank = n[0].rank();
     const int64_t from = std::clamp<int64_t>(from_start(n.integer("start", 0), int(rank)), 0, rank);
@@ -244,7 +244,7 @@ Results constant(const Node &n) {
         return {Tensor::scalar(double(n.integer("value_int", 0)), DType::i64)};
     if (n.attributes.contains("value_ints")) return {list(n.ints("value_ints"))};
     if (n.attributes.contains("value_float")) return {Tensor::scalar(n.real("value_float", 0))};
-    n.refuse_unless(n.attributes.contains("value_floats"), "constants of other types");
+    n.require_covered(n.attributes.contains("value_floats"), "constants of other types");
     const auto values = n.attributes["value_floats"].get<std::vector<float>>();
     return {Tensor::from(values, {int64_t(values.size())})};
 }

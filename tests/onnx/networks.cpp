@@ -6,7 +6,7 @@
 namespace halyard::onnx {
 namespace {
 
-Results matmul(const Node &n) {  // of vectors as matrices of one row or column
+Results matmul(const Node &n) {  // Vectors are matrices of one row or column.
     Tensor a = n[0];
     Tensor b = n[1];
     const bool row = a.rank() == 1;
@@ -36,7 +36,7 @@ Tensor per_channel(const Tensor &v, int rank) {  // [c] -> [c,1,1]
     return v.reshape(s);
 }
 
-// Strides, dilations and padding of a window over `spatial` dimensions.
+// The strides, dilations and padding of a window over `spatial` dimensions.
 struct Window {
     Ints kernel, stride, dilation, pads;  // pads: all before, then all after
 
@@ -60,7 +60,8 @@ struct Window {
     bool dilated() const {
         return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d != 1; });
     }
-    Ints padding() const {  // in the primitives' order: before and after, dimension by dimension
+    // Returns the primitives' order: before and after, dimension by dimension.
+    Ints padding() const {
         Ints all;
         for (size_t d = 0; d < kernel.size(); d++) {
             all.push_back(pads[d]);
@@ -99,7 +100,7 @@ Results conv_transpose(const Node &n) {
     const Ints more = n.ints("output_padding", Ints(w.kernel.size(), 0));
     const std::string automatic = n.text("auto_pad", "NOTSET");
     Ints out = n.ints("output_shape");
-    for (size_t d = 0; d < w.kernel.size(); d++) {  // padding that gives this shape
+    for (size_t d = 0; d < w.kernel.size(); d++) {  // Finds the padding that gives this shape.
         const int64_t in = n[0].shape()[int(d) + 2];
         if (automatic.starts_with("SAME")) out.push_back(in * w.stride[d]);
         if (out.empty()) continue;
@@ -122,8 +123,8 @@ Operator pool(const char *name) {
         const std::string primitive = of_rank(name, n[0], "d");
         if (!has_primitive(primitive)) throw NotCovered("no primitive " + primitive);
         const Window w(n, spatial_extents(n[0]), n.ints("kernel_shape"));
-        n.refuse_unless(n.results == 1, "indices");
-        n.refuse_unless(!w.dilated(), "dilations");
+        n.require_covered(n.results == 1, "indices");
+        n.require_covered(!w.dilated(), "dilations");
         Given given = {{"kernel_size", w.kernel},
                        {"stride", w.stride},
                        {"pad_mode", "pad"},
@@ -133,7 +134,7 @@ Operator pool(const char *name) {
             given.emplace_back("count_include_pad", n.integer("count_include_pad", 0));
         if (n.op == "LpPool") given.emplace_back("norm_type", double(n.integer("p", 2)));
         return call(primitive, {n.op == "LpPool" ? call1("abs", {n[0]}) : n[0]},
-                    given);  // ours leaves the sign to an odd power
+                    given);  // Our op leaves the sign to an odd power.
     };
 }
 
@@ -152,7 +153,7 @@ Operator along_axis(const std::string &primitive) {
     };
 }
 
-// (x - mean) / sqrt(mean (x - mean)^2 + eps), over `axes`.
+// Returns (x - mean) / sqrt(mean (x - mean)^2 + eps), over `axes`.
 Tensor standardised(const Tensor &x, const Ints &axes, double eps) {
     const Tensor centred = call1(
         "sub", {x, call1("reduce_mean", {x}, {{"axis", axes}, {"keep_dims", 1}})});
@@ -164,7 +165,7 @@ Tensor scaled(const Tensor &x, const Tensor &scale, const Tensor &bias) {
     return call1("add", {call1("mul", {x, scale}), bias});
 }
 
-Tensor mixed(const Tensor &old, const Tensor &now, double keep) {  // a running statistic
+Tensor mixed(const Tensor &old, const Tensor &now, double keep) {  // Updates a running statistic.
     return call1("add", {call1("mul", {old, number(keep, old)}),
                          call1("mul", {now, number(1 - keep, now)})});
 }
@@ -193,7 +194,7 @@ Results instance_norm(const Node &n) {
                    per_channel(n[1], n[0].rank()), per_channel(n[2], n[0].rank()))};
 }
 
-Ints axes_from(const Node &n, int64_t axis) {  // and all after it
+Ints axes_from(const Node &n, int64_t axis) {  // Returns this axis and all after it.
     Ints axes;
     for (int64_t d = axis < 0 ? axis + n[0].rank() : axis; d < n[0].rank(); d++)
         axes.push_back(d);
@@ -231,8 +232,8 @@ Results group_norm(const Node &n) {
     return {scaled(y, per_channel(n[1], x.rank()), per_channel(n[2], x.rank()))};
 }
 
-// The loss of each element, and what `reduction` makes of them. Weights are by class; ignored
-// elements have none.
+// Computes each element's loss and applies `reduction`. Weights are by class; ignored elements have
+// none.
 Results nll_loss(const Node &n) {
     const Tensor &x = n[0];
     const Tensor labels = cast(n[1], DType::i64);
@@ -243,7 +244,7 @@ Results nll_loss(const Node &n) {
     const Tensor weight = n.has(2) ? n[2] : Tensor::ones({classes}, x.dtype());
     const Tensor weights = call1(
         "mul", {call1("gather", {weight, places}, {{"axis", 0}}), cast(counts, x.dtype())});
-    Ints order = {0};  // classes last
+    Ints order = {0};  // Classes come last.
     for (int d = 2; d < x.rank(); d++)
         order.push_back(d);
     order.push_back(1);
@@ -270,9 +271,10 @@ Results mean_variance(const Node &n) {
     return {standardised(n[0], axes, 1e-9)};
 }
 
-Results dropout(const Node &n) {  // in inference; the mask of training is another generator's
+// Inference only: the mask of training is drawn by another generator.
+Results dropout(const Node &n) {
     const bool drops = n.has(2) && n[2].at({}) != 0 && (!n.has(1) || n[1].item() != 0);
-    n.refuse_unless(!drops, "training_mode, whose numbers are another generator's");
+    n.require_covered(!drops, "training_mode, whose numbers are another generator's");
     Results all = {n[0]};
     if (n.results > 1) all.push_back(Tensor::ones(n[0].shape(), DType::boolean));
     return all;

@@ -10,7 +10,7 @@ const Tensor &Node::operator[](size_t k) const {
     return in[k];
 }
 
-void Node::refuse_unless(bool covered, const std::string &what) const {
+void Node::require_covered(bool covered, const std::string &what) const {
     if (!covered) throw NotCovered(op + ": " + what);
 }
 

@@ -1,10 +1,9 @@
-// onnx_test DIR [-v] [CASE...]: the node tests of PyPI's onnx wheel, as export_cases.py wrote them,
-// through the primitives.
+// onnx_test DIR [-v] [CASE...] runs the node tests of PyPI's onnx wheel, as export_cases.py wrote
+// them, through the primitives.
 //
-// A case counts when ONNX's operators in it all stand in the table (node.h). It passes by the
-// wheel's own rule: dtype and shape, and |got - expected| <= atol + rtol |expected|. What doesn't
-// is listed in failing.txt with the reason; any other failure, and less than 95 %, make the exit
-// status 1.
+// A case counts if the table (node.h) has all of its operators. It passes by the wheel's own rule:
+// dtype and shape, and |got - expected| <= atol + rtol |expected|. Cases that fail are listed in
+// failing.txt with the reason. Any other failure, and less than 95 %, make the exit status 1.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -101,7 +100,7 @@ private:
     std::map<std::string, Tensor> values_;
 };
 
-// Lines "case -- why"; # begins a comment.
+// Reads lines "case -- why"; # begins a comment.
 std::map<std::string, std::string> known_failures() {
     std::ifstream file(HALYARD_SOURCE_DIR "/tests/onnx/failing.txt");
     std::map<std::string, std::string> known;
@@ -116,12 +115,12 @@ int run_all(const std::string &dir, const std::set<std::string> &only, bool verb
     const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(dir + "/manifest.json"));
     const auto known = known_failures();
     int passed = 0, failed = 0, surprises = 0;
-    std::map<std::string, int> uncovered, unsaid;
+    std::map<std::string, int> uncovered, unsupported_types;
     for (auto &c : manifest["cases"]) {
         const std::string name = c["name"];
         if (!only.empty() && !only.count(name)) continue;
         if (c.contains("skip")) {
-            unsaid[c["skip"]]++;
+            unsupported_types[c["skip"]]++;
             continue;
         }
         const Verdict v = Graph(dir, c).run();
@@ -155,7 +154,7 @@ int run_all(const std::string &dir, const std::set<std::string> &only, bool verb
     std::printf("onnx %s: %d of %d cases of covered operators passed, %.1f %%\n",
                 manifest["onnx"].get<std::string>().c_str(), passed, passed + failed, 100 * share);
     print("cases of operators that the primitives don't cover", uncovered);
-    print("cases of types that the primitives don't have", unsaid);
+    print("cases of types that the primitives don't have", unsupported_types);
     return surprises == 0 && share >= least_share ? 0 : 1;
 }
 

@@ -6,8 +6,8 @@
 namespace halyard::onnx {
 namespace {
 
-// Axes are an attribute, or since opset 13 (sum) and 18 the second input; none means all, or with
-// noop_with_empty_axes nothing.
+// Returns the axes: an attribute, or since opset 13 (sum) and 18 the second input. Without them all
+// are reduced, or none with noop_with_empty_axes.
 Ints axes_of(const Node &n) {
     return n.has(1) ? n.ints_of(1) : n.ints("axes");
 }
@@ -25,7 +25,7 @@ Operator reduction(const std::string &primitive, const char *before = nullptr,
     };
 }
 
-// A maximum of bools is their disjunction.
+// The maximum of bools is their disjunction.
 Operator extreme(const std::string &primitive, const std::string &of_bools) {
     return [=](const Node &n) {
         return reduction(n[0].dtype() == DType::boolean ? of_bools : primitive)(n);
@@ -36,7 +36,7 @@ Operator place_of(const std::string &primitive) {
     return [=](const Node &n) -> Results {
         const int64_t axis = n.integer("axis", 0);
         Tensor y;
-        if (n.integer("select_last_index", 0)) {  // the first from the other end
+        if (n.integer("select_last_index", 0)) {  // It is the first from the other end.
             const int64_t last = n[0].size(int(axis)) - 1;
             y = call1(primitive, {call1("flip", {n[0]}, {{"dims", Ints{axis}}})}, {{"axis", axis}});
             y = call1("sub", {Tensor::scalar(double(last), y.dtype()), y});

@@ -59,7 +59,7 @@ struct MeanSquare : nn::Cell {
     }
 };
 
-TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
+TEST_F(ContextTest, KeepsOptionsThatAreNotSet) {
     set_context({.mode = PYNATIVE_MODE, .device_target = "CPU", .device_id = 3});
     set_context({.precision_mode = "allow_fp32_to_fp16", .reproducible = true});
     const Context now = get_context();
@@ -74,7 +74,7 @@ TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
     EXPECT_FALSE(reproducible());
 }
 
-TEST_F(ContextTest, RefusesWhatItHasNot) {
+TEST_F(ContextTest, RejectsUnknownOptions) {
     expect_error<AttrError>("[context] device_target is 'TPU', expected CPU, GPU or Ascend; this "
                             "build has kernels for CPU and GPU",
                             [] { set_context({.device_target = "TPU"}); });
@@ -94,7 +94,7 @@ TEST_F(ContextTest, RefusesWhatItHasNot) {
     EXPECT_EQ(get_context().device_target, "CPU");
 }
 
-TEST_F(ContextTest, RefusesProfilingOptionsThatDoNothing) {
+TEST_F(ContextTest, RejectsProfilingOptionsWithoutEffect) {
     const std::pair<const char *, const char *> all[] = {
         {R"({"outptu": "a"})",
          "no option 'outptu', expected output (or result_path, its older name)"},
@@ -115,30 +115,32 @@ TEST_F(ContextTest, RefusesProfilingOptionsThatDoNothing) {
     set_context({.profiling_options = ""});
 }
 
-TEST_F(ContextTest, SaysWhereADeviceIdCountsForNothing) {
+TEST_F(ContextTest, WarnsOfADeviceIdWithoutEffect) {
     testing::internal::CaptureStderr();
     set_context({.device_id = 3});
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("[context] device_id is 3: device_target CPU is one device; the id counts "
-                        "from a change to GPU on"),
-              std::string::npos)
-        << said;
+    const std::string reported = testing::internal::GetCapturedStderr();
+    EXPECT_NE(
+        reported.find("[context] device_id is 3: device_target CPU is one device; the id counts "
+                      "from a change to GPU on"),
+        std::string::npos)
+        << reported;
     set_context({.device_id = 0});
 }
 
-TEST_F(ContextTest, SaysWhichVariablesAreMisspelt) {
+TEST_F(ContextTest, WarnsOfMisspeltVariables) {
     setenv("HALYARD_MAX_DEVICE_MEMROY", "2GB", 1);
     setenv("HALYARD_OWN_NAME", "1", 1);
     testing::internal::CaptureStderr();
     set_context_from_environment();
-    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string reported = testing::internal::GetCapturedStderr();
     unsetenv("HALYARD_MAX_DEVICE_MEMROY");
     unsetenv("HALYARD_OWN_NAME");
-    EXPECT_NE(said.find("HALYARD_MAX_DEVICE_MEMROY in the environment does nothing, did you mean "
-                        "HALYARD_MAX_DEVICE_MEMORY?"),
-              std::string::npos)
-        << said;
-    EXPECT_EQ(said.find("OWN_NAME"), std::string::npos) << said;
+    EXPECT_NE(
+        reported.find("HALYARD_MAX_DEVICE_MEMROY in the environment does nothing, did you mean "
+                      "HALYARD_MAX_DEVICE_MEMORY?"),
+        std::string::npos)
+        << reported;
+    EXPECT_EQ(reported.find("OWN_NAME"), std::string::npos) << reported;
 }
 
 class GpuTest : public ContextTest {
@@ -150,7 +152,7 @@ protected:
     }
 };
 
-TEST_F(GpuTest, ADeviceThatIsNotThereIsRefused) {
+TEST_F(GpuTest, RejectsAMissingDevice) {
     const int devices = opencl_devices();
     const std::string there = "expected 0 to " + std::to_string(devices - 1) + ": OpenCL has " +
                               std::to_string(devices) + " here";
@@ -167,7 +169,7 @@ TEST_F(GpuTest, ADeviceThatIsNotThereIsRefused) {
     EXPECT_THROW(set_device_id(devices), DeviceError) << "kernels have run on another one";
 }
 
-TEST_F(GpuTest, WhatHasNoKernelThereRunsOnTheCpuAndTheLogSaysSo) {
+TEST_F(GpuTest, LogsOpsThatFallBackToTheCpu) {
     const Tensor x = Tensor::from<float>({-1, 0, 2});
     const Tensor half = x.to(DType::f16);
     testing::internal::CaptureStderr();
@@ -176,12 +178,12 @@ TEST_F(GpuTest, WhatHasNoKernelThereRunsOnTheCpuAndTheLogSaysSo) {
         EXPECT_EQ(F::relu(half).to_vector<float>(), (std::vector<float>{0, 0, 2}));
         EXPECT_EQ(F::cumsum(x, 0).to_vector<float>(), (std::vector<float>{-1, -1, 1}));
     }
-    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string reported = testing::internal::GetCapturedStderr();
     const std::string relu = "relu of f16 stays on the CPU: no opencl kernel for f16, only for f32";
-    EXPECT_NE(said.find("[opencl] " + relu), std::string::npos) << said;
-    EXPECT_EQ(said.find(relu), said.rfind(relu));
-    EXPECT_NE(said.find("stays on the CPU: no opencl kernel\n"), std::string::npos) << said;
-    EXPECT_EQ(said.find("relu of f32"), std::string::npos) << said;
+    EXPECT_NE(reported.find("[opencl] " + relu), std::string::npos) << reported;
+    EXPECT_EQ(reported.find(relu), reported.rfind(relu));
+    EXPECT_NE(reported.find("stays on the CPU: no opencl kernel\n"), std::string::npos) << reported;
+    EXPECT_EQ(reported.find("relu of f32"), std::string::npos) << reported;
     const Tensor in[] = {half};
     const RegisteredOp &op = find_op("relu");
     EXPECT_NE(explain(op, in, Attrs(op.record))
@@ -189,7 +191,7 @@ TEST_F(GpuTest, WhatHasNoKernelThereRunsOnTheCpuAndTheLogSaysSo) {
               std::string::npos);
 }
 
-TEST_F(GpuTest, TensorsWithoutElementsNeverReachTheDevice) {
+TEST_F(GpuTest, EmptyTensorsNeverReachTheDevice) {
     EXPECT_EQ(F::matmul(Tensor::ones({2, 0}), Tensor::ones({0, 3})).to_vector<float>(),
               std::vector<float>(6, 0));
     EXPECT_EQ(F::add(Tensor::ones({0, 3}), 1.0).shape(), Shape({0, 3}));
@@ -197,15 +199,16 @@ TEST_F(GpuTest, TensorsWithoutElementsNeverReachTheDevice) {
               std::vector<float>(3, 0));
 }
 
-TEST_F(ContextTest, SaysOnceThatGraphModeRunsEagerly) {
+TEST_F(ContextTest, WarnsOnceThatGraphModeRunsEagerly) {
     testing::internal::CaptureStderr();
     set_context({.mode = GRAPH_MODE});
     set_context({.mode = GRAPH_MODE});
     EXPECT_EQ(F::add(Tensor::ones({2}), 1.0).at({1}), 2);
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("[context] mode is GRAPH_MODE: graphs aren't compiled"), std::string::npos)
-        << said;
-    EXPECT_EQ(said.find("GRAPH_MODE"), said.rfind("GRAPH_MODE"));
+    const std::string reported = testing::internal::GetCapturedStderr();
+    EXPECT_NE(reported.find("[context] mode is GRAPH_MODE: graphs aren't compiled"),
+              std::string::npos)
+        << reported;
+    EXPECT_EQ(reported.find("GRAPH_MODE"), reported.rfind("GRAPH_MODE"));
 }
 
 TEST_F(ContextTest, LogsFromItsLevelUp) {
@@ -217,16 +220,16 @@ TEST_F(ContextTest, LogsFromItsLevelUp) {
     set_log_level(LogLevel::debug);
     log(LogLevel::debug, "who", "and this");
     set_log_level(before);
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(said.find("not this"), std::string::npos);
-    EXPECT_EQ(said.substr(0, 17 + std::to_string(getpid()).size()),
+    const std::string reported = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(reported.find("not this"), std::string::npos);
+    EXPECT_EQ(reported.substr(0, 17 + std::to_string(getpid()).size()),
               "[ERROR] HALYARD(" + std::to_string(getpid()) + ")");
-    EXPECT_NE(said.find(" [who] this\n[DEBUG] "), std::string::npos) << said;
+    EXPECT_NE(reported.find(" [who] this\n[DEBUG] "), std::string::npos) << reported;
 }
 
-// One step too large is refused with the op's name and the numbers; the next, smaller ones train as
-// if nothing had been.
-TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
+// A step that is too large is rejected with the op's name and the sizes; the next, smaller ones
+// train normally.
+TEST_F(ContextTest, TrainingContinuesAfterOutOfMemory) {
     const nn::Dense net(64, 4096, 0.01, 0.0);
     const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()),
                                     nn::Momentum(net.trainable_params(), 0.5, 0.9));
@@ -243,11 +246,13 @@ TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
         step(x, label);
         ADD_FAILURE() << "128 MB of activations fitted into 64 MB";
     } catch (const MemoryError &e) {
-        const std::string said = e.what();
-        EXPECT_NE(said.find("[bias_add] add: out of memory: 32.0 MB wanted, "), std::string::npos)
-            << said;
-        EXPECT_NE(said.find(" in use, the limit is 64.0 MB (max_device_memory)"), std::string::npos)
-            << said;
+        const std::string reported = e.what();
+        EXPECT_NE(reported.find("[bias_add] add: out of memory: 32.0 MB wanted, "),
+                  std::string::npos)
+            << reported;
+        EXPECT_NE(reported.find(" in use, the limit is 64.0 MB (max_device_memory)"),
+                  std::string::npos)
+            << reported;
     }
     EXPECT_EQ(memory::stats().live_bytes, live);
     double last = 0;
@@ -256,8 +261,8 @@ TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
     EXPECT_LT(last, first / 10);
 }
 
-// Scratch of a kernel, which is C and can't be unwound, is refused in the same words.
-TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
+// Scratch of a kernel, which is C and can't be unwound, is rejected with the same message.
+TEST_F(ContextTest, ScratchCountsAgainstTheLimit) {
     const int threads_before = threads();
     set_threads(1);
     const Tensor a = Tensor::ones({512, 512}), b = Tensor::ones({512, 512});
@@ -268,7 +273,7 @@ TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
     Isa isa = Isa::baseline;
     for (const KernelEntry &k : matmul.kernels)
         if (k.backend == "cpu" && k.isa <= active_isa()) isa = std::max(isa, k.isa);
-    const Force force(isa, "packed");  // it copies an operand into scratch
+    const Force force(isa, "packed");  // This kernel copies an operand into scratch.
     memory::trim();
     memory::set_limit(1);
     try {
@@ -304,7 +309,7 @@ TEST_F(ContextTest, SavesEachGraphOnce) {
         << "a graph with other shapes is a new one";
 }
 
-TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
+TEST_F(ContextTest, PrintMatchesMindSpore) {
     const std::string path = (dir / "print.txt").string();
     std::ofstream(path) << "of an earlier run\n";
     set_context({.print_file_path = path});
@@ -321,7 +326,7 @@ TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
     EXPECT_EQ(text_of(path), "of an earlier run\n");
     set_context({.print_file_path = ""});
     testing::internal::CaptureStdout();
-    F::print_(Tensor::from<int64_t>({9007199254740993}));  // no double
+    F::print_(Tensor::from<int64_t>({9007199254740993}));  // No double has this value.
     EXPECT_EQ(testing::internal::GetCapturedStdout(),
               "Tensor(shape=[1], dtype=Int64, value=\n[9007199254740993])\n");
 }
@@ -332,7 +337,7 @@ TEST_F(ContextTest, ProfilingWritesASlicePerOp) {
                                       "\", \"training_trace\": \"off\"}"});
     F::relu(F::add(Tensor::ones({4, 5}), 1.0));
     set_context({.enable_profiling = false});
-    F::tanh(Tensor::ones({2}));  // not any more
+    F::tanh(Tensor::ones({2}));  // Profiling has ended.
     const nlohmann::json trace = nlohmann::json::parse(
         text_of(dir / ("op_trace_" + std::to_string(getpid()) + ".json")));
     std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// gradient_check(f, inputs): the tape's gradients of sum(sens * f(inputs)) against central
+// gradient_check(f, inputs) compares the tape's gradients of sum(sens * f(inputs)) with central
 // differences, in f64.
 #pragma once
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace halyard {
 
-// Numbers in [-1, 1] that are the same in every run and never near 0, where several functions have
-// a kink.
+// Returns values in [-1, 1] that are the same in every run and never near 0, where several
+// functions have a kink.
 inline Tensor numbers(const Shape &shape, unsigned seed = 1) {
     const Tensor t = Tensor::empty(shape, DType::f64);
     uint64_t s = seed * 0x9E3779B97F4A7C15u;

@@ -1,4 +1,5 @@
-// Operators of tensors give what the functions of F give; indexing gives views with gradients.
+// Tests that operators of tensors give the results of F's functions, and that indexing gives views
+// with gradients.
 #include "primitives/operators.h"
 
 #include "primitives/ops/binary.h"
@@ -40,7 +41,7 @@ TEST(Operators, NumbersOnEitherSide) {
     expect(x * size_t{3} - 1.5f, DType::f32, {1.5, 4.5, 10.5});
 }
 
-TEST(Operators, PromoteAsFunctionsDo) {
+TEST(Operators, PromoteLikeFunctions) {
     const Tensor whole = Tensor::from<int32_t>({1, 3});
     expect(whole + 2, DType::i32, {3, 5});
     expect(whole + 0.5, DType::f32, {1.5, 3.5});
@@ -70,7 +71,7 @@ TEST(Operators, TakeParameters) {
     expect(-weight, DType::f32, {-2, -3});
 }
 
-TEST(Operators, HaveGradients) {
+TEST(Operators, GradientsMatchDifferences) {
     const auto numbers_above_1 = [](int seed) {
         return numbers({2, 3}, seed) * numbers({2, 3}, seed) + 1;
     };
@@ -83,7 +84,7 @@ TEST(Operators, HaveGradients) {
         {numbers_above_1(3), numbers_above_1(5)});
 }
 
-TEST(Operators, Errors) {
+TEST(Operators, RejectInvalidArguments) {
     const Tensor x = Tensor::ones({2});
     expect_error<ShapeError>("[add] b is an undefined tensor", [&] { (void)(x + Tensor()); });
     expect_error<DTypeError>("[sub] number 300 is out of range of u8",
@@ -126,7 +127,7 @@ TEST(Indexing, HasGradients) {
         {numbers({3, 2, 2})});
 }
 
-TEST(Indexing, Errors) {
+TEST(Indexing, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({3, 4});
     expect_error<ShapeError>("[index] entry 0 is 3, expected -3 to 2 in [3,4]",
                              [&] { (void)x[3]; });

@@ -24,7 +24,7 @@ void expect(const Tensor &t, DType d, const Doubles &v) {
     EXPECT_EQ(t.to_vector<double>(), v);
 }
 
-TEST(Promotion, NumbersTakeTheirPartnersDtype) {
+TEST(Promotion, NumbersTakeTheTensorsDtype) {
     for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
                     DType::i8, DType::u8})
         expect(F::add(Tensor::ones({2}, d), 2), d, {3, 3});
@@ -41,7 +41,7 @@ TEST(Promotion, TensorsOfDifferentDtypes) {
            {1.5});
 }
 
-TEST(Promotion, IsThatOfPyTorch) {
+TEST(Promotion, MatchesPyTorch) {
     std::ifstream golden(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/promotion.txt");
     int pairs = 0;
     for (std::string line; std::getline(golden, line);) {
@@ -49,27 +49,29 @@ TEST(Promotion, IsThatOfPyTorch) {
         std::string a, b, pytorch;
         words >> a >> b >> pytorch;
         if (a == "#") continue;
-        if (pytorch == "i16") pytorch = "i32";           // which we have not
-        if (a == "bool" && b == "int") pytorch = "i32";  // there i64, for which nobody asked
+        if (pytorch == "i16") pytorch = "i32";  // The kit has no i16.
+        // PyTorch gives i64 here, which the caller did not request.
+        if (a == "bool" && b == "int") pytorch = "i32";
         const Tensor x = Tensor::ones({1}, dtype_of(a));
         const Tensor y = b == "int"     ? F::add(x, 2)
                          : b == "float" ? F::add(x, 0.5)
                                         : F::add(x, Tensor::ones({1}, dtype_of(b)));
-        if (a == "bool" && b == "bool") pytorch = "i32";  // there true + true is true; ours counts
+        // In PyTorch true + true is true; ours counts.
+        if (a == "bool" && b == "bool") pytorch = "i32";
         EXPECT_EQ(name_of(y.dtype()), pytorch) << line;
         pairs++;
     }
     EXPECT_EQ(pairs, 99);
 }
 
-TEST(Promotion, NumbersThatDoNotFitAreRefused) {
+TEST(Promotion, RejectsNumbersOutOfRange) {
     expect_error<DTypeError>("[add] number 300 is out of range of u8",
                              [] { F::add(Tensor::ones({1}, DType::u8), 300); });
     expect_error<DTypeError>("[mul] number -129 is out of range of i8",
                              [] { F::mul(Tensor::ones({1}, DType::i8), -129); });
 }
 
-TEST(Promotion, GradientsComeBackInTheInputsDtype) {
+TEST(Promotion, GradientsHaveTheInputsDtype) {
     const Tensor a = Tensor::ones({2}, DType::f32);
     const Tensor b = Tensor::full({2}, 3, DType::f64);
     Tape tape;
@@ -80,7 +82,7 @@ TEST(Promotion, GradientsComeBackInTheInputsDtype) {
     expect(g[1], DType::f64, {1, 1});
 }
 
-TEST(Primitive, Errors) {
+TEST(Primitive, RejectsInvalidArguments) {
     expect_error<AttrError>("[softmax] no attribute 'axes'", [] {
         Primitive("softmax", {{"axes", 1}});
     });
@@ -92,7 +94,7 @@ TEST(Primitive, Errors) {
     EXPECT_THROW(Primitive("sofmax"), DispatchError);
 }
 
-// MindSpore's functions and classes, NumPy's and PyTorch's functions.
+// The names are those of MindSpore's functions and classes, and of NumPy's and PyTorch's functions.
 TEST(Primitive, IsFoundByEveryNameItHas) {
     const std::vector<std::pair<std::string, std::string>> names = {
         {"absolute", "abs"},

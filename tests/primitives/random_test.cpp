@@ -7,7 +7,7 @@
 using namespace halyard;
 
 // Known answers of philox4x32-10, from the Random123 distribution (kat_vectors).
-TEST(Random, PhiloxKnownAnswers) {
+TEST(Random, PhiloxMatchesKnownAnswers) {
     EXPECT_EQ(philox_words({0, 0, 0, 0}, {0, 0}),
               (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
     constexpr uint32_t f = 0xffffffff;
@@ -28,7 +28,7 @@ TEST(Random, SeedsStreamsAndLanesDiffer) {
     EXPECT_NE(a.block(7), a.block(7 + (1ull << 32)));
 }
 
-TEST(Random, SetSeedStartsTheStreamsAgain) {
+TEST(Random, SetSeedRestartsTheStreams) {
     set_seed(5);
     const Random a = Random::next(), b = Random::next();
     set_seed(5);
@@ -47,7 +47,7 @@ TEST(Random, BelowIsUniform) {
         counts[v]++;
     }
     for (const int c : counts)
-        EXPECT_NEAR(c, 10000, 500);  // five standard deviations are 463
+        EXPECT_NEAR(c, 10000, 500);  // Five standard deviations are 463.
     EXPECT_EQ(r.below(9, 1), 0u);
 }
 
@@ -65,5 +65,5 @@ TEST(Random, NormalsHaveTheirMoments) {
     EXPECT_NEAR(sum / (2 * n), 0, 0.012);
     EXPECT_NEAR(squares / (2 * n), 1, 0.016);
     EXPECT_NEAR(fourth / (2 * n), 3, 0.12);
-    EXPECT_LT(normal_pair(0, 0)[0], 7);  // the smallest word has a finite logarithm
+    EXPECT_LT(normal_pair(0, 0)[0], 7);  // The smallest word has a finite logarithm.
 }

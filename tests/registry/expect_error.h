@@ -1,5 +1,5 @@
-// expect_error<ShapeError>("[op] message", [] { ... }): the body throws exactly this, type and
-// text. message([] { ... }): what it throws.
+// expect_error<ShapeError>("[op] message", [] { ... }) expects that the body throws exactly this
+// type and text. message([] { ... }) returns the text that it throws.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Prints a hash of what each op makes of its first samples, and of LeNet-5's weights after three
-// steps: a line each.
+// Prints a line with a hash of each op's results of its first samples, and of LeNet-5's weights
+// after three steps.
 #include <cstdio>
 
 #include "bench/harness/case.h"
@@ -13,7 +13,7 @@
 namespace halyard {
 namespace {
 
-class Hash {  // FNV-1a
+class Hash {  // Computes FNV-1a.
 public:
     void add(const Tensor &t) {
         const Tensor dense = t.contiguous();

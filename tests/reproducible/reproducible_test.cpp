@@ -1,5 +1,5 @@
-// Reproducible mode: fresh processes with other instruction sets, numbers of threads and C
-// libraries' choices give the same bits.
+// Tests reproducible mode: fresh processes with other instruction sets, numbers of threads and
+// functions of the C library give the same bits.
 #include "registry/dispatch/reproducible.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Reproducible, EveryCpuGivesTheSameBits) {
                   "")
             << name;
     }
-    // As on a CPU without FMA, for which the C library has other functions.
+    // Runs as on a CPU without FMA, for which the C library has other functions.
     EXPECT_EQ(
         differing(
             bits(
@@ -73,7 +73,7 @@ TEST(Reproducible, EveryCpuGivesTheSameBits) {
         "");
 }
 
-TEST(Reproducible, WithoutItInstructionSetsDiffer) {
+TEST(Reproducible, InstructionSetsDifferWithoutIt) {
     if (!has_baseline() || host_isa() == Isa::baseline)
         GTEST_SKIP() << "only one instruction set here";
     EXPECT_NE(differing(bits("HALYARD_ISA=baseline"), bits("")), "");
@@ -89,9 +89,9 @@ TEST(Reproducible, CanBeSwitched) {
     EXPECT_EQ(planned(), otherwise);
 }
 
-TEST(ReproducibleDeathTest, TheEnvironmentSaysYesOrNo) {
+TEST(ReproducibleDeathTest, EnvironmentSwitchesIt) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    const auto refused = [] {
+    const auto rejected = [] {
         setenv("HALYARD_REPRODUCIBLE", "maybe", 1);
         try {
             reproducible();
@@ -100,7 +100,7 @@ TEST(ReproducibleDeathTest, TheEnvironmentSaysYesOrNo) {
             std::exit(3);
         }
     };
-    EXPECT_EXIT(refused(), testing::ExitedWithCode(3),
+    EXPECT_EXIT(rejected(), testing::ExitedWithCode(3),
                 "HALYARD_REPRODUCIBLE is 'maybe', expected 0 or 1");
 }
 

@@ -1,5 +1,5 @@
-// Proof that the AddressSanitizer build sees what kernels do: a kernel that is told a tensor is
-// longer than its memory dies.
+// Tests that the AddressSanitizer build detects faults in kernels: a kernel that is called with an
+// extent beyond the tensor's memory dies.
 #include <gtest/gtest.h>
 
 #include "primitives/library.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t claimed = 4096, true_length = 1000;
 
-// softmax over a plan for `claimed` rows, with tensors as long as given.
+// Calls softmax with a plan for `claimed` rows, and tensors of these lengths.
 void softmax(int64_t x_length, int64_t y_length) {
     const RegisteredOp &op = library().at("softmax");
     const Attrs attrs(op.record);
@@ -33,11 +33,11 @@ protected:
     void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(BoundsDeathTest, AReadPastAnInputIsSeen) {
+TEST_F(BoundsDeathTest, DetectsAReadPastAnInput) {
     EXPECT_DEATH(softmax(true_length, claimed), in_the_kernel("READ"));
 }
 
-TEST_F(BoundsDeathTest, AWritePastAnOutputIsSeen) {
+TEST_F(BoundsDeathTest, DetectsAWritePastAnOutput) {
     EXPECT_DEATH(softmax(claimed, true_length), in_the_kernel("WRITE"));
 }
 

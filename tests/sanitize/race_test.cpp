@@ -1,5 +1,5 @@
-// Proof that the ThreadSanitizer build sees what kernels and loops do: two that write one place at
-// a time die.
+// Tests that the ThreadSanitizer build detects races in kernels and loops: two writers of one
+// element die.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -55,17 +55,17 @@ protected:
     void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(RaceDeathTest, TwoKernelsThatWriteOneTensorAreSeen) {
+TEST_F(RaceDeathTest, DetectsTwoKernelsThatWriteOneTensor) {
     EXPECT_DEATH(softmax_twice(1),
                  "data race(.|\n)*Write of size(.|\n)*#0 [^\n]*hy_softmax_f32(.|\n)*Previous write "
                  "of size(.|\n)*#0 [^\n]*hy_softmax_f32");
 }
 
-TEST_F(RaceDeathTest, TwoBodiesOfALoopThatWriteOneVariableAreSeen) {
+TEST_F(RaceDeathTest, DetectsTwoLoopBodiesThatWriteOneVariable) {
     EXPECT_DEATH(count_to(2), "data race");
 }
 
-TEST_F(RaceDeathTest, TensorsOfTheirOwnPass) {
+TEST_F(RaceDeathTest, SeparateTensorsPass) {
     softmax_twice(2);
     count_to(1);
 }

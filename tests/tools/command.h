@@ -1,4 +1,4 @@
-// The halyard command in a folder of the test's own.
+// Runs the halyard command in the test's temporary folder.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ protected:
     }
     void TearDown() override { fs::remove_all(dir); }
 
-    // Runs in the test's own folder.
+    // Runs the command in the test's folder.
     Result halyard(const std::string &args, const std::string &environment = "") const {
         const int status = std::system(("cd '" + dir.string() + "' && " + environment +
                                         " '" HALYARD_COMMAND "' " + args + " >out.txt 2>err.txt")
@@ -48,8 +48,8 @@ protected:
     void write(const char *name, const std::string &bytes) const {
         std::ofstream(dir / name, std::ios::binary) << bytes;
     }
-    void expect_refused(const std::string &args, const std::string &message,
-                        const std::string &environment = "") const {
+    void expect_rejected(const std::string &args, const std::string &message,
+                         const std::string &environment = "") const {
         const Result r = halyard(args, environment);
         EXPECT_EQ(r.status, 1) << args << r.out << r.err;
         EXPECT_NE(r.err.find(message), std::string::npos) << args << ": " << r.err;

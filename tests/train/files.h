@@ -1,4 +1,4 @@
-// Files that tests of training read.
+// Paths of files that tests of training read.
 #pragma once
 #include <fstream>
 #include <iterator>

@@ -7,7 +7,7 @@
 
 namespace halyard::testing_inputs {
 
-// Uniform in [-bound, bound): splitmix64 of a counter, the 24 top bits.
+// Returns uniform values in [-bound, bound): splitmix64 of a counter, the 24 top bits.
 inline Tensor hash_uniform(const Shape &shape, uint64_t seed, float bound = 1) {
     const Tensor t = Tensor::empty(shape);
     for (int64_t i = 0; i < t.elements(); i++) {
@@ -20,7 +20,8 @@ inline Tensor hash_uniform(const Shape &shape, uint64_t seed, float bound = 1) {
     return t;
 }
 
-// Parameter k: weights of rank 2 and more U(+-sqrt(6 / fan_in)) from seed k + 1, biases U(+-0.05).
+// Sets parameter k: weights of rank 2 and more to U(+-sqrt(6 / fan_in)) from seed k + 1, biases to
+// U(+-0.05).
 inline void set_hash_weights(const nn::Cell &net) {
     uint64_t seed = 0;
     for (const Parameter &p : net.get_parameters()) {

@@ -1,4 +1,4 @@
-// A file in memory: thousands of them would keep a disk busy.
+// A file in memory, for tests that write thousands of files.
 #pragma once
 #include <sys/mman.h>
 #include <unistd.h>

@@ -89,14 +89,14 @@ TEST(Model, LearnsAndEvaluates) {
     EXPECT_EQ(model.predict(Tensor::ones({3, 2})).shape(), (Shape{3, 2}));
 }
 
-TEST(Model, TellsItsCallbacksInOrder) {
+TEST(Model, CallsItsCallbacksInOrder) {
     Learner s;
     std::string log;
     s.model.train(2, points(6).batch(2), {Recorder(log)});
     EXPECT_EQ(log, "[(1<1><2><3>)(2<1><2><3>)]");
 }
 
-TEST(Model, SinkRunsOnWhereItStopped) {
+TEST(Model, SinkContinuesWhereItStopped) {
     Learner s;
     std::string log;
     s.model.train(3, points(6).batch(2), {Recorder(log)},
@@ -131,7 +131,7 @@ TEST(Model, EvaluatesBeforeTheEndOfAnEpoch) {
     EXPECT_THROW(s.model.fit(2, points(6).batch(2), valid, {}, {.valid_frequency = 0}), AttrError);
 }
 
-TEST(Model, TellsWhatACallbackNeeds) {
+TEST(Model, PassesTheRunContextToCallbacks) {
     struct Look : Callback {
         void on_train_step_end(RunContext &c) override {
             EXPECT_EQ(c.mode, RunContext::Mode::train);
@@ -155,8 +155,8 @@ TEST(Model, TellsWhatACallbackNeeds) {
     s.model.fit(1, points(5).batch(2), points(4).batch(4), {Look()});
 }
 
-// Two epochs at once, and the same in pieces that end anywhere.
-TEST(Model, GoesOnWhereATrainingStopped) {
+// Compares two epochs at once with the same in parts that end anywhere.
+TEST(Model, ResumesAnywhere) {
     struct StopAt : Callback {
         explicit StopAt(int64_t s) : step(s) {}
         void on_train_step_end(RunContext &c) override { c.stop = c.global_step == step; }
@@ -171,7 +171,7 @@ TEST(Model, GoesOnWhereATrainingStopped) {
     }
     EXPECT_EQ(pieces.net.weight.data().to_vector<float>(),
               whole.net.weight.data().to_vector<float>());
-    Learner sunk, sinks;  // three steps at a time, of passes of four
+    Learner sunk, sinks;  // Runs three steps at a time, of passes of four.
     sunk.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
     sinks.model.train(1, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
     sinks.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3, .initial_epoch = 1});
@@ -199,7 +199,7 @@ TEST(Model, NetworksWithTheirOwnLossGetAllColumns) {
     EXPECT_NEAR(net.w.data().at({0}), 0.5, 1e-3);  // (1 + 1) w = 1
 }
 
-// Of a scale that drops no overflow the optimiser knows.
+// The optimiser gets a scale that drops no overflow.
 TEST(Model, ScalesItsLoss) {
     const auto weights = [](const std::optional<nn::LossScaleManager> &scale, double loss_scale) {
         const nn::Dense net(2, 2, 0.0, 0.0);
@@ -215,8 +215,8 @@ TEST(Model, ScalesItsLoss) {
     EXPECT_NE(weights(nn::FixedLossScaleManager(1024, false), 1), plain);
 }
 
-// A step that clips: each update is at most the learning rate times the clip's norm long.
-TEST(Model, TrainsWithAStepOfOnesOwn) {
+// In a step that clips, each update is at most as long as the learning rate times the clip's norm.
+TEST(Model, TrainsWithACustomStep) {
     struct ClippedStep : nn::Cell {
         ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt)
             : Cell(false), network(child("network", net)), weights(net.trainable_params()),
@@ -256,7 +256,7 @@ TEST(Model, TrainsInMixedPrecision) {
         const bool scales = model.train_network().as<nn::TrainOneStepWithLossScaleCell>() !=
                             nullptr;
         EXPECT_EQ(scales, std::string(level) == "O2") << level;
-        // the first steps only find a factor that doesn't overflow
+        // The first steps only find a scale that doesn't overflow.
         model.train(scales ? 12 : 4, points(64).batch(8));
         EXPECT_GT(model.eval(points(64).batch(8)).at("acc"), 0.9) << level;
         EXPECT_EQ(model.predict(Tensor::ones({1, 2})).dtype(), DType::f32) << level;
@@ -265,7 +265,7 @@ TEST(Model, TrainsInMixedPrecision) {
     EXPECT_THROW(Model(nn::Dense(2, 2), {}, {}, {}, {}, {.keep_batchnorm_fp32 = true}), AttrError);
 }
 
-// What eval() calls: here it swaps label and outputs and halves the loss.
+// Replaces the evaluation network: swaps label and outputs and halves the loss.
 struct SwappedEval : nn::Cell {
     explicit SwappedEval(nn::AnyCell n) : net(std::move(n)) {}
     std::vector<Tensor> construct(nn::Tensors in) const override {
@@ -275,7 +275,7 @@ struct SwappedEval : nn::Cell {
     nn::AnyCell net;
 };
 
-TEST(Model, EvaluatesWithANetworkOfOnesOwn) {
+TEST(Model, EvaluatesWithACustomNetwork) {
     const Learner l;
     const dataset::Dataset data = points(64).batch(8);
     const Model own(l.net, {}, {}, {"acc", "loss"}, {},
@@ -300,7 +300,7 @@ TEST(Model, EvaluatesWithANetworkOfOnesOwn) {
                  AttrError);
 }
 
-TEST(Model, StopsWhenAsked) {
+TEST(Model, StopsOnRequest) {
     struct Stop : Callback {
         void on_train_step_end(RunContext &c) override {
             if (c.global_step == 4) c.request_stop();
@@ -312,7 +312,7 @@ TEST(Model, StopsWhenAsked) {
     EXPECT_EQ(log, "[(1<1><2><3>)(2<1>)]");
 }
 
-TEST(Model, Errors) {
+TEST(Model, RejectsInvalidArguments) {
     Learner s;
     EXPECT_THROW(Model(s.net, {}, {}, {"f1"}), AttrError);
     EXPECT_THROW(Model(s.net, {}, {}, {"loss"}), AttrError);
@@ -325,7 +325,7 @@ TEST(Model, Errors) {
                  AttrError);
 }
 
-TEST(Callback, LossMonitorPrintsAndRefusesNaN) {
+TEST(Callback, LossMonitorPrintsAndRejectsNaN) {
     std::ostringstream out;
     LossMonitor every(2, out);
     LossMonitor epoch_end(0, out);
@@ -362,7 +362,7 @@ TEST(Callback, ProgressBarIsPlainInFiles) {
     EXPECT_NE(terminal.str().find("████████████████████████████████▏"), std::string::npos);
 }
 
-TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
+TEST(Callback, ProgressBarShowsRatesQueueResultsAndTimeLeft) {
     const auto drawn = [](bool terminal, int columns) {
         std::ostringstream out;
         ProgressBar bar(out, terminal, columns);
@@ -390,11 +390,11 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
     for (const char *part :
          {" images/s  queue 3.0/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
         EXPECT_NE(line.find(part), std::string::npos) << part << line;
-    // No terminal wraps it: below 40 columns the bar goes, then the line is cut.
+    // No terminal wraps the line: below 40 columns the bar is omitted, then the line is cut.
     const auto columns_of = [](const std::string &text) {
         const std::string last = text.substr(text.rfind('\r') + 1,
                                              text.rfind("\033[K") - text.rfind('\r') - 1);
-        // not within a character
+        // It isn't cut within a character.
         return std::count_if(last.begin(), last.end(), [](char b) { return (b & 0xC0) != 0x80; });
     };
     for (const int columns : {20, 60, 100, 140})
@@ -406,22 +406,23 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
     EXPECT_EQ(drawn(true, 60).find("█"), std::string::npos);
 }
 
-TEST(Callback, TimeMonitorTellsStepsEpochsAndEvaluations) {
+TEST(Callback, TimeMonitorReportsStepsEpochsAndEvaluations) {
     std::ostringstream out;
     Learner s;
     s.model.fit(1, points(8).batch(2), points(4).batch(2),
                 {TimeMonitor({.per_print_times = 2, .data_time = true}, out)});
-    const std::string said = out.str();
+    const std::string reported = out.str();
     const std::string lines[] = {
         "epoch: 1 step: 2, per step time: ", "epoch: 1 step: 4, per step time: ",
         "Eval epoch time: ", "Train epoch time: "};
     size_t at = 0;
     for (const std::string &line : lines) {
-        const size_t found = said.find(line, at);
-        ASSERT_NE(found, std::string::npos) << line << said;
-        EXPECT_NE(said.substr(found, said.find('\n', found) - found).find(" ms (data time: "),
-                  std::string::npos)
-            << said;
+        const size_t found = reported.find(line, at);
+        ASSERT_NE(found, std::string::npos) << line << reported;
+        EXPECT_NE(
+            reported.substr(found, reported.find('\n', found) - found).find(" ms (data time: "),
+            std::string::npos)
+            << reported;
         at = found + 1;
     }
     EXPECT_THROW(TimeMonitor({.per_print_times = -1}), AttrError);

@@ -1,7 +1,8 @@
 // Loads parts of a feature map to l1 in the layout of load3d: rows of NCHW in global memory become
 // NC1HWC0 in the Unified Buffer.
 #pragma once
-#include "dsl/ascend/convolution/convolution.h"
+#include "dsl/ascend/convolution/correlation.h"
+#include "dsl/ascend/lowering/fractals.h"
 
 namespace halyard::ascend {
 

@@ -1,7 +1,7 @@
 // Gathering: copies elements that no vector instruction of a nest can load, and indices that are
 // values, to tiles on the chip.
 #pragma once
-#include "dsl/ascend/lowering/nest.h"
+#include "dsl/ascend/lowering/lowering_context.h"
 
 namespace halyard::ascend {
 

@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "dsl/ascend/lowering/nest.h"
+#include "dsl/ascend/lowering/lowering_context.h"
 #include "dsl/ascend/lowering/prove.h"
 #include "registry/base/error.h"
 

@@ -1,6 +1,6 @@
 // Lowering for the scalar unit, one element at a time, of what no vector instruction computes.
 #pragma once
-#include "dsl/ascend/lowering/nest.h"
+#include "dsl/ascend/lowering/lowering_context.h"
 
 namespace halyard::ascend {
 

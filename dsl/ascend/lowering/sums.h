@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/ascend/lowering/nest.h"
+#include "dsl/ascend/lowering/lowering_context.h"
 
 namespace halyard::ascend {
 

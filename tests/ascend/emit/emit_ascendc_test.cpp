@@ -1,5 +1,5 @@
-// Emitted Ascend C, compiled against a stand-in for its header and run: every block becomes a
-// program again, with the emitted flags and addresses, which runs without an issue and leaves the
+// Compiles emitted Ascend C against a stand-in for its header and runs it. Every block becomes a
+// program again, with the emitted flags and addresses, which runs without an issue and computes the
 // same bits.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,7 @@
 namespace halyard::dv {
 namespace {
 
-// Takes a block's instructions, and answers what the scalar unit reads by running what there is so
-// far.
+// Collects a block's instructions, and runs those so far when the scalar unit reads a value.
 class Host {
 public:
     Host(const Program &p, const test::Gm &gm) : program_(p), gm_(gm) {
@@ -41,7 +40,7 @@ public:
         EXPECT_TRUE(r.ok()) << to_text(r.issues);
         return value;
     }
-    // The block, with everything checked.
+    // Runs the block with all checks.
     void run(test::Gm &gm) {
         const SimResult r = simulate(program("", ""), gm.bindings());
         EXPECT_TRUE(r.ok()) << to_text(r.issues) << lines_;
@@ -64,31 +63,31 @@ private:
     }
 
     const Program &program_;
-    test::Gm gm_;  // as the block finds it
+    test::Gm gm_;  // The tensors as the block finds them.
     std::string head_, lines_;
     int loads_ = 0;
 };
 
-Host *host = nullptr;  // the kernel's C functions have no other way to it
+Host *host = nullptr;  // The kernel's C functions have no other access to it.
 struct HalyHost {
     int64_t block;
     void (*issue)(const char *);
     double (*load)(const char *);
 };
 
-// Compiles a program's Ascend C, runs all its blocks, and gives what they leave.
+// Compiles a program's Ascend C, runs all its blocks, and returns the bytes of its tensors.
 std::vector<uint8_t> through_ascendc(const Program &p, int *lines) {
     const test::Folder folder("ascendc");
     folder.write("kernel.cpp", emit_ascendc(p));
     const std::string library = folder.path() + "/" + p.name + ".so";
     int status = 0;
-    const std::string said = test::output_of(
+    const std::string reported = test::output_of(
         HALYARD_CXX
             " -std=c++17 -O0 -Wall -Wextra -shared -fPIC -fno-gnu-unique -I" HALYARD_SOURCE_DIR
             "/tests/ascend/shims " +
             folder.path() + "/kernel.cpp -o " + library,
         &status);
-    EXPECT_EQ(said, "") << emit_ascendc(p);
+    EXPECT_EQ(reported, "") << emit_ascendc(p);
     if (status != 0) return {};
     void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_NE(handle, nullptr) << dlerror();
@@ -117,7 +116,7 @@ std::vector<uint8_t> through_ascendc(const Program &p, int *lines) {
     return test::bytes(p, gm);
 }
 
-TEST(AscendC, RunsWithTheSameBits) {
+TEST(AscendC, EmittedKernelsGiveTheSameBits) {
     int lines = 0;
     for (const Program &p :
          {test::add_relu_builder(16384, 4, 1024).build(), test::softmax_builder(6, 256).build(),
@@ -127,7 +126,7 @@ TEST(AscendC, RunsWithTheSameBits) {
     std::printf("%d instructions issued\n", lines);
 }
 
-TEST(AscendC, HeaderAndGuard) {
+TEST(AscendC, HasHeaderAndGuard) {
     Program p = test::add_relu_builder(4096, 1, 1024).build();
     p.schedule_hash = "1f3a";
     const std::string text = emit_ascendc(p);
@@ -136,12 +135,12 @@ TEST(AscendC, HeaderAndGuard) {
     EXPECT_EQ(text.find("using namespace"), std::string::npos);
 }
 
-TEST(AscendC, RefusesWhatItCantSay) {
+TEST(AscendC, RejectsUnsupportedPrograms) {
     Program p = parse_program(
         "program p ascend910 blocks=1\nalloc l1 l f16[512] @0\nalloc l0a a f16[256] @0\nload3d "
         "a[0], l[0]  h=4 w=4 c1=1 m=16 k=16 pad_value=-1\n");
     EXPECT_THROW(emit_ascendc(p), AttrError);
-    // without places
+    // The program has no addresses yet.
     EXPECT_THROW(emit_ascendc(test::add_relu_builder(4096, 1, 1024).written()), AttrError);
 }
 

@@ -1,5 +1,5 @@
-// Emitted TIK, run: under a recording stand-in for TIK it is the program again, without flags, and
-// computes the same bits.
+// Runs emitted TIK under a recording stand-in, which gives the program again, without flags, and
+// the same bits.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ using test::output_of;
 using test::shims;
 using test::through_tik;
 
-// Without what TIK adds itself, and where it was written.
+// Removes the instructions that TIK inserts itself, and source lines.
 Body plain(const Body &body) {
     Body out;
     for (const Node &n : body) {
@@ -50,7 +50,7 @@ Program plain(const Program &p) {
 
 const std::string run_tik = shims + "run_tik.py ";
 
-TEST(Tik, RunsAsTheSameProgram) {
+TEST(Tik, RecordsTheSameProgram) {
     int lines = 0;
     for (const Program &p : {test::add_relu_builder(16384, 4, 1024).build(),
                              test::softmax_builder(6, 256).build(), mixture()}) {
@@ -66,8 +66,8 @@ TEST(Tik, RunsAsTheSameProgram) {
     std::printf("%d lines\n", lines);
 }
 
-// Slots that no loop turns become a larger tensor: another program, the same bits.
-TEST(Tik, SlotsThatNoLoopTurns) {
+// Slots that no loop rotates become a larger tensor: the program differs and its bits are the same.
+TEST(Tik, UnrotatedSlotsBecomeOneTensor) {
     Program p = parse_program("program ring ascend910 blocks=1\ngm x f16[512] in\ngm y f16[512] "
                               "out\nalloc ubuf u f16[128] slots=2\nfor i in 0, 4 {\n"
                               "data_move u{(i + 1) % 2}[0], x[i * 128]  burst=8\nvec_relu u{(i + "
@@ -82,8 +82,8 @@ TEST(Tik, SlotsThatNoLoopTurns) {
     EXPECT_EQ(bits(again), bits(p));
 }
 
-// Slots that a loop turns are its thread_num, wherever the program allocates them.
-TEST(Tik, SlotsThatALoopTurns) {
+// Slots that a loop rotates become its thread_num, wherever the program allocates them.
+TEST(Tik, RotatedSlotsBecomeThreadNum) {
     Program p = parse_program(
         "program ring ascend910 blocks=1\ngm x f16[512] in\ngm y f16[512] out\nalloc ubuf u "
         "f16[128] slots=2\nfor i in 0, 4 {\n"
@@ -99,7 +99,7 @@ TEST(Tik, SlotsThatALoopTurns) {
     EXPECT_EQ(bits(again), bits(p));
 }
 
-TEST(Tik, HeaderRegistrationAndIni) {
+TEST(Tik, HasHeaderRegistrationAndIni) {
     Program p = test::add_relu_builder(4096, 1, 1024).build();
     p.schedule_hash = "1f3a";
     const PythonFiles files = emit_tik(p);
@@ -117,7 +117,7 @@ TEST(Tik, HeaderRegistrationAndIni) {
               std::string::npos);
 }
 
-// What TIK says in another way gives another program, with the same bits.
+// Expects the same bits where TIK states an operation in another way and the program differs.
 void same_bits(const Program &p) {
     SCOPED_TRACE(emit_tik(p).kernel);
     Program again = through_tik(p);
@@ -136,17 +136,17 @@ void same_bits(const std::string &text, const std::string &profile = "ascend910"
     same_bits(synchronised(text, profile));
 }
 
-TEST(Tik, Products) {
+TEST(Tik, RunsProducts) {
     same_bits(test::matmul_builder(64, 128, 64, 32, 64, 32).build());
 }
 
-// As ops are lowered: row maxima of f16, and odd products on the cube.
-TEST(Tik, LoweredPrograms) {
+// Tests lowered ops: row maxima of f16, and odd products on the cube.
+TEST(Tik, RunsLoweredPrograms) {
     for (const char *name : {"add_relu_f16", "softmax_f16", "matmul_f16"})
         same_bits(test::golden(name));
 }
 
-TEST(Tik, FractalsApartAndTransposed) {
+TEST(Tik, LoadsFractalsWithGapsAndTransposed) {
     same_bits("gm x f16[2048] in\ngm y f32[512] out\nalloc l1 l f16[2048]\nalloc l0a a "
               "f16[1024]\nalloc l0b b f16[512]\nalloc l0c c f32[512]\n"
               "alloc ubuf u f32[512]\ndata_move l[0], x[0]  burst=128\nload2d a[0], l[512]  "
@@ -157,9 +157,9 @@ TEST(Tik, FractalsApartAndTransposed) {
               "relu=1\ndata_move y[0], u[0]  burst=64\n");
 }
 
-// The windows of an image of 5 x 6, two channels of blocks: strides, borders, dilation, and rows
-// and columns from the middle on.
-TEST(Tik, Windows) {
+// The windows of an image of 5 x 6 with two blocks of channels: strides, borders, dilation, and
+// ranges that begin within rows and columns.
+TEST(Tik, LoadsWindows) {
     for (const char *fields : {"h=5 w=6 c1=2 left=1 right=1 top=1 bottom=1 kernel=3,3 m=32 k=288",
                                "h=5 w=6 c1=2 kernel=2,3 stride=1,2 m=16 k=96 k_start=48",
                                "h=5 w=6 c1=2 left=2 right=2 top=2 bottom=2 kernel=3,3 dilation=2,2 "
@@ -171,9 +171,9 @@ TEST(Tik, Windows) {
     }
 }
 
-// Maxima without places: a whole number of eights, a rest, few rows, elements that don't fill
-// blocks, and rows that stand apart.
-TEST(Tik, RowMaxima) {
+// Maxima without indices: a multiple of eight rows, a remainder, few rows, elements that don't fill
+// blocks, and rows with gaps.
+TEST(Tik, ComputesRowMaxima) {
     for (const char *fields : {"mask=128 repeat=16", "mask=100 repeat=19 src_rep=9",
                                "mask=7 repeat=3", "mask=64 repeat=8 src_blk=2 src_rep=16"}) {
         for (const char *op : {"vcmax", "vcmin"}) {
@@ -187,8 +187,9 @@ TEST(Tik, RowMaxima) {
     }
 }
 
-// A temporary that doesn't fit twice lies around the loop whose threads would each have one.
-TEST(Tik, TemporariesOfALoopWithThreads) {
+// A temporary that doesn't fit twice is allocated around the loop; inside it, each thread would
+// have one.
+TEST(Tik, AllocatesTemporariesAroundLoopsWithThreads) {
     same_bits("gm x f16[512] in\ngm y f16[512] out\nfor i in 0, 4 {\nalloc ubuf u f16[128] "
               "slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
               "alloc ubuf t f32[40000]\nvec_conv t[0], u{i % 2}[0]  mask=64 rep=8,4\nvec_conv u{i "
@@ -197,7 +198,7 @@ TEST(Tik, TemporariesOfALoopWithThreads) {
               "u{i % 2}[0]  burst=8\n}\n");
 }
 
-// Two that don't fit beside each other, and are of different types, are one tensor.
+// Two temporaries of different types that don't fit together become one tensor.
 TEST(Tik, TemporariesShareMemory) {
     const Program p = synchronised(
         "gm x f16[128] in\ngm y f16[128] out\nalloc ubuf u f16[128]\ndata_move u[0], x[0]  "
@@ -213,13 +214,13 @@ TEST(Tik, TemporariesShareMemory) {
         << kernel;
 }
 
-TEST(Tik, AtomicMoves) {
+TEST(Tik, EmitsAtomicMoves) {
     same_bits("gm x f32[64] in\ngm y f32[64] inout\nalloc ubuf u f32[64]\ndata_move u[0], x[0]  "
               "burst=8\ndata_move y[0], u[0]  burst=8 atomic=1\n"
               "pipe_barrier MTE3\ndata_move y[0], u[0]  burst=4\n");
 }
 
-TEST(Tik, RefusesWhatItCantSay) {
+TEST(Tik, RejectsUnsupportedPrograms) {
     EXPECT_THROW(emit_tik(parse_program("program p ascend910b blocks=1\ngm c f32[256] out\nalloc "
                                         "l0c s f32[256]\nfixpipe c[0], s[0]  m=16 n=16\n")),
                  AttrError);
@@ -231,7 +232,7 @@ TEST(Tik, RefusesWhatItCantSay) {
                  AttrError);
 }
 
-TEST(Tik, TheStandInRefusesWrongCalls) {
+TEST(Tik, StandInRejectsInvalidCalls) {
     const Folder folder("wrong");
     for (const auto &[call, message] :
          {std::pair{"t.vec_add(128, u, u, 1, 8, 8, 8)", "vec_add takes 8 arguments"},

@@ -1,5 +1,5 @@
-// Automatic synchronisation: nothing races, the bits are those of the program order even when
-// writes appear at their own time, and no flag is there for nothing.
+// Tests automatic synchronisation: nothing races, the bits are those of program order even if
+// writes take effect at their own time, and no flag is redundant.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,9 +12,10 @@
 namespace halyard::dv {
 namespace {
 
-using Erase = std::function<bool(const Instr &)>;  // one by one, in program order
+// It is called once per instruction, in program order.
+using Erase = std::function<bool(const Instr &)>;
 
-// Without the instructions that `erase` picks.
+// Returns the body without the instructions that `erase` selects.
 Body without(const Body &body, const Erase &erase) {
     Body out;
     for (const Node &n : body) {
@@ -33,7 +34,7 @@ bool is_sync(const Instr &i) {
            std::holds_alternative<Barrier>(i.op);
 }
 
-// Which pair of pipes, and which id: what belongs together.
+// Returns the pair of pipes and the id, which identify a flag's two sides.
 std::string key(const Instr &i) {
     if (const SetFlag *s = std::get_if<SetFlag>(&i.op)) {
         return std::string(name_of(s->src)) + name_of(s->dst) +
@@ -63,7 +64,7 @@ std::vector<std::pair<std::string, Program>> programs() {
     return all;
 }
 
-TEST(Sync, NothingRaces) {
+TEST(Sync, ProgramsHaveNoRaces) {
     for (const auto &[name, p] : programs())
         EXPECT_TRUE(run(p).empty()) << name << "\n" << to_text(run(p)) << to_text(p);
 }
@@ -91,9 +92,9 @@ TEST(Sync, EveryDeletedInstructionIsReported) {
     std::printf("%d of %d deleted flags and barriers reported\n", deleted, deleted);
 }
 
-// Without both sides of a flag nothing is unbalanced: what remains is a race, unless the flag was
-// for nothing.
-TEST(Sync, NoFlagIsForNothing) {
+// Without both sides of a flag the counts still balance. What remains is a race, unless the flag
+// was redundant.
+TEST(Sync, NoFlagIsRedundant) {
     int pairs = 0, needless = 0;
     for (const auto &[name, p] : programs()) {
         std::map<std::string, int> keys;
@@ -104,7 +105,7 @@ TEST(Sync, NoFlagIsForNothing) {
         for (const auto &[k, n] : keys) {
             if (k.empty()) continue;
             Program mutant = p;
-            // A pair of pipes has one flag in these programs, with the turns before and after the
+            // A pair of pipes has one flag in these programs, with its uses before and after the
             // loop.
             const std::string pipes = k.substr(0, k.find_first_of("i0123456789("));
             mutant.body = without(p.body, [&](const Instr &i) {
@@ -141,8 +142,8 @@ TEST(Sync, TimeOrderGivesTheSameBits) {
     }
 }
 
-// A loop that loads the next turn's slot: in order, though with one flag for both slots.
-TEST(Sync, NextTurnsSlotIsLoadedAhead) {
+// The loop loads the next iteration's slot. One flag for both slots keeps it in order.
+TEST(Sync, PrefetchesTheNextSlot) {
     Program p = parse_program("program ahead ascend910 blocks=1\ngm x f16[1024] in\ngm y f16[1024] "
                               "out\nalloc ubuf u f16[128] slots=2\nalloc ubuf v f16[128] slots=2\n"
                               "data_move u[0], x[0]  burst=8\nfor i in 0, 8 {\nif i < 7 "
@@ -154,8 +155,8 @@ TEST(Sync, NextTurnsSlotIsLoadedAhead) {
     EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
 }
 
-// Updated in place, a buffer keeps its two slots: the flag between load and store of the tensor
-// itself would have been one for both.
+// A buffer that is updated in place keeps its two slots. A flag between load and store of the
+// tensor itself would have serialised them.
 TEST(Sync, InPlaceKeepsItsSlots) {
     Program p = parse_program(
         "program inplace ascend910 blocks=1\ngm x f16[1024] inout\nfor i in 0, 8 {\nalloc ubuf u "
@@ -168,8 +169,8 @@ TEST(Sync, InPlaceKeepsItsSlots) {
     EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
 }
 
-// Each of 500 steps needs a barrier of its own, and none of them makes the run begin again.
-TEST(Sync, LongProgramsAreWalkedAFewTimes) {
+// Each of 500 steps needs a barrier of its own, and none of them restarts the analysis.
+TEST(Sync, VisitsLongProgramsAFewTimes) {
     std::string text = "program steps ascend910 blocks=1\ngm x f16[128] in\ngm y f16[128] "
                        "out\nalloc ubuf u f16[128]\n"
                        "data_move u[0], x[0]  burst=8\n";
@@ -185,8 +186,8 @@ TEST(Sync, LongProgramsAreWalkedAFewTimes) {
     EXPECT_TRUE(run(p).empty()) << to_text(run(p));
 }
 
-// A condition that isn't known has two ways: the plan holds on both, whichever was walked last.
-TEST(Sync, BothBranchesAreInOrder) {
+// An unknown condition has two branches. The plan holds on both, whichever was visited last.
+TEST(Sync, OrdersBothBranches) {
     Program p = parse_program("program ways ascend910 blocks=2\ngm x f16[256] in\ngm y f16[256] "
                               "out\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\n"
                               "data_move u[0], x[0]  burst=8\nif block_idx < 1 {\nvec_relu v[0], "
@@ -199,9 +200,9 @@ TEST(Sync, BothBranchesAreInOrder) {
     EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
 }
 
-TEST(Sync, FlagsRunOut) {
-    // Seven inputs, each with a buffer of its own that is read at another place: more flags than
-    // there are.
+TEST(Sync, ReportsThatFlagsAreExhausted) {
+    // Seven inputs have a buffer each that is read elsewhere, which takes more flags than there
+    // are.
     Builder b("many", "ascend910");
     std::vector<Tensor> in;
     for (int i = 0; i < 7; i++)

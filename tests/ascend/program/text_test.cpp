@@ -1,5 +1,5 @@
-// The text form: printing and parsing are inverse, wrong text is refused with its place, and
-// profiles say where their numbers are from.
+// Tests the text form: printing and parsing are inverse, invalid text is rejected with its
+// position, and profiles name the sources of their constants.
 #include "ascend/program/text.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(Text, PrintingAndParsingAreInverse) {
     std::printf("%d lines\n", lines);
 }
 
-TEST(Text, Golden) {
+TEST(Text, MatchesGoldens) {
     const std::pair<const char *, Program> goldens[] = {
         {"add_relu", test::add_relu_builder(65536, 8, 2048).build()},
         {"softmax", test::softmax_builder(64, 512).build()},
@@ -85,7 +85,7 @@ TEST(Text, Golden) {
                                  ".dv";
         Program plain = p;
         std::string text = to_text(plain);
-        // lines of this repository's files
+        // Removes the lines of this repository's files.
         for (size_t at; (at = text.find("  // ")) != std::string::npos;)
             text.erase(at, text.find('\n', at) - at);
         if (std::getenv("HALYARD_WRITE_GOLDENS")) std::ofstream(path) << text;
@@ -96,7 +96,7 @@ TEST(Text, Golden) {
     }
 }
 
-TEST(Text, WrongTextIsRefusedWithItsPlace) {
+TEST(Text, RejectsInvalidTextWithItsPosition) {
     const std::pair<const char *, const char *> wrong[] = {
         {"", "line 1: expected 'program NAME PROFILE blocks=N'"},
         {"gm x f16[1] in\n", "line 1, column 1: expected 'program'"},
@@ -146,7 +146,7 @@ TEST(Expr, FoldsAndRounds) {
     EXPECT_EQ(r->max, 100);
 }
 
-TEST(Profile, ConstantsSayWhereTheyAreFrom) {
+TEST(Profile, ConstantsNameTheirSources) {
     for (const std::string &name : Profile::names()) {
         const Profile &p = Profile::named(name);
         int tags[3] = {};
@@ -157,7 +157,7 @@ TEST(Profile, ConstantsSayWhereTheyAreFrom) {
         EXPECT_GT(tags[0], 20);
     }
     EXPECT_EQ(Profile::named("ascend310").bytes(Scope::ub), 253952);
-    EXPECT_EQ(Profile::named("ascend310").bytes(Scope::l1), 1048576);  // the 910's
+    EXPECT_EQ(Profile::named("ascend310").bytes(Scope::l1), 1048576);  // This is the 910's value.
     EXPECT_FALSE(Profile::named("ascend310").takes("vec_div", DType::f16));
     EXPECT_THROW(Profile::named("ascend920"), AttrError);
     EXPECT_THROW(Profile::parse("p", "cores 3\n"), AttrError);
@@ -165,7 +165,7 @@ TEST(Profile, ConstantsSayWhereTheyAreFrom) {
     EXPECT_EQ(Profile::parse("p", "base ascend910\ncores 3 ASSUMED half a chip\n").at("cores"), 3);
 }
 
-// Each stage of a program, in the folder that the environment names.
+// The environment variable names the folder that gets each stage of a program.
 TEST(Dump, WritesEveryStage) {
     const test::Folder folder("dump");
     ASSERT_EQ(setenv("HALYARD_ASCEND_DUMP", (folder.path() + "/new").c_str(), 1), 0);

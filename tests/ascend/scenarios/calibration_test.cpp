@@ -1,7 +1,7 @@
-// The cycle model beside published measurements of other people's chips (asc-devkit's best
-// practices and its performance tests, Atlas A2 at 1.85 GHz). Part of the model's constants is
-// fitted to the same figures, so this says how well the model repeats them, not how well it
-// predicts. Every figure of the model's is the simulator's.
+// Compares the cycle model with published measurements of an Atlas A2 at 1.85 GHz: asc-devkit's
+// best practices and its performance tests. Some constants are fitted to the same figures, so the
+// test shows how well the model repeats them, not how well it predicts. The model's figures come
+// from the simulator.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,8 @@ void row(const char *what, double model, double published, double bound) {
     EXPECT_LE(std::fabs(off), bound) << what;
 }
 
-// 1000 additions of 64 repeats of f32, operands at given addresses; cycles of one.
+// Returns the cycles of one of 1000 additions of 64 repeats of f32, with operands at given
+// addresses.
 double addition(int64_t src0, int64_t src1, int64_t dst, int blk0, int rep0) {
     const auto alloc = [](const char *name, int64_t at) {
         return "  alloc ubuf " + std::string(name) + " f32[4096] @" + std::to_string(at) + "\n";
@@ -35,11 +36,11 @@ double addition(int64_t src0, int64_t src1, int64_t dst, int blk0, int rep0) {
     return simulate(p, {}, {}, only_time).cycles / 1000;
 }
 
-TEST(Calibration, BankClashes) {
+TEST(Calibration, MatchesPublishedBankConflicts) {
     const struct {
         int64_t src0, src1, dst;
         int blk, rep;
-        double ticks;  // of 50 MHz, per 1000
+        double ticks;  // The published figure in ticks of 50 MHz, per 1000 additions.
     } published[] = {{0, 0x10100, 0x20000, 1, 8, 2390}, {0, 0x4000, 0x10000, 1, 8, 4167},
                      {0, 0x10000, 0x14100, 1, 8, 4167}, {0, 0x10100, 0x4000, 1, 8, 2389},
                      {0, 0x10100, 0x4020, 1, 8, 3751},  {0, 0x10100, 0x10100, 1, 8, 2390},
@@ -54,12 +55,12 @@ TEST(Calibration, BankClashes) {
 struct Rung {
     const char *name;
     int cores, tile, threads;
-    bool serial;  // the published times of these two rungs are the sum of load, addition and store
+    bool serial;  // The published times of these two rungs are the sum of load, addition and store.
     bool bypass, clash;
-    double whole, mte2, vector;  // published, in us
+    double whole, mte2, vector;  // The published times in us.
 };
 
-// z = x + y of 8192 x 8192 f16 on one rung of the ladder.
+// Simulates z = x + y of 8192 x 8192 f16 on one rung of the ladder.
 SimResult ladder(const Rung &r, int64_t turns) {
     Builder b("add", "ascend910b");
     const int64_t n = turns * r.tile * r.cores;
@@ -78,7 +79,7 @@ SimResult ladder(const Rung &r, int64_t turns) {
             const Expr at = (core * turns + i) * r.tile;
             b.data_move(ux, x[at], 1, r.tile / 16, 0, 0);
             b.data_move(uy, y[at], 1, r.tile / 16, 0, 0);
-            // 128 repeats at a time: no more than the 255 of an instruction
+            // 128 repeats at a time are within the 255 of an instruction.
             for (int done = 0; done < r.tile; done += 128 * 128) {
                 const int now = std::min(r.tile - done, 128 * 128);
                 const int full = now / 128;
@@ -96,7 +97,7 @@ SimResult ladder(const Rung &r, int64_t turns) {
     Program p = b.build();
     for (GmTensor &t : p.tensors)
         t.bypass_l2 = r.bypass;
-    if (r.clash)  // the published kernel had both sources in the same bank groups
+    if (r.clash)  // Both sources of the published kernel were in the same bank groups.
     {
         for (Buffer &u : p.buffers)
             u.address = int64_t(&u - p.buffers.data()) * r.threads * u.slot_bytes();
@@ -104,7 +105,7 @@ SimResult ladder(const Rung &r, int64_t turns) {
     return simulate(p, {}, {}, only_time);
 }
 
-TEST(Calibration, AdditionLadder) {
+TEST(Calibration, MatchesPublishedAdditions) {
     const Rung rungs[] = {
         {"1 one core, 8 KB", 1, 4096, 1, false, false, true, 6909.14, 6208.76, 761.65},
         {"2 48 cores, 8 KB", 48, 4096, 1, true, false, true, 297.14, 215.485, 15.885},
@@ -113,7 +114,7 @@ TEST(Calibration, AdditionLadder) {
         {"5 and past L2", 48, 16256, 2, false, true, true, 185.15, 175.997, 12.846},
         {"6 and shifted banks", 48, 16256, 2, false, true, false, 178.49, 171.611, 6.954}};
     for (const Rung &r : rungs) {
-        // all turns but the first and the last take the same time
+        // All iterations but the first and the last take the same time.
         const double all = 8192.0 * 8192;
         const double turns = 40;
         const SimResult s = ladder(r, int64_t(turns));
@@ -127,9 +128,9 @@ TEST(Calibration, AdditionLadder) {
     }
 }
 
-// The steps of an 8192^3 matmul with tiles of 128 x 256 x 64: per step one mmad, and both operands
+// A step of an 8192^3 matmul with tiles of 128 x 256 x 64 has one mmad, and loads of both operands
 // into l0.
-TEST(Calibration, MatmulSteps) {
+TEST(Calibration, MatchesPublishedMatmulSteps) {
     const Program p = parse_program(R"(program steps ascend910b blocks=1
 alloc l1 a f16[8192]
 alloc l1 b f16[16384]
@@ -150,7 +151,7 @@ for i in 0, 100 {
     row("its operands into l0, cycles", s.stats[0].busy[size_t(Pipe::mte1)] / 100, 429.1, 0.03);
 }
 
-TEST(Calibration, MoreIsNeverSlower) {
+TEST(Calibration, WorkOnlyAddsTime) {
     double last = INFINITY;
     for (const int cores : {1, 2, 4, 8, 16, 32, 48}) {
         const double now =

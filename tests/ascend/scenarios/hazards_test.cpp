@@ -1,4 +1,4 @@
-// One planted fault for every id: it is found, and the message names the place, the buffer and the
+// Plants one fault for every id: it is found, and the message names the line, the buffer and the
 // sizes.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace halyard::dv {
 namespace {
 
-// Everything that placing, verifying and running a program finds.
+// Returns all issues that placing, verifying and running a program find.
 std::vector<Issue> issues_of(Program p) {
     std::vector<Issue> all;
     if (!p.buffers.empty() && p.buffers[0].address < 0) all = place_buffers(p);
@@ -48,13 +48,13 @@ std::vector<Issue> of_emitting(Program p) {
 
 struct Fault {
     const char *id, *program;  // after the line "program p PROFILE blocks=BLOCKS"
-    std::vector<std::string> says;
+    std::vector<std::string> messages;
     const char *profile = "ascend910";
     int blocks = 1;
     std::vector<Issue> (*find)(Program) = issues_of;
 };
 
-// The program, with the line of each instruction as its place: "fault.cpp:3".
+// Returns the program with the number of each instruction as its line: "fault.cpp:3".
 Program planted(const Fault &f) {
     std::istringstream lines(f.program);
     std::string text = "program p " + std::string(f.profile) +
@@ -204,7 +204,7 @@ const Fault faults[] = {
      2},
 };
 
-TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
+TEST(Hazards, FindsAndLocatesEveryPlantedFault) {
     std::set<std::string> ids;
     for (const Fault &f : faults) {
         SCOPED_TRACE(f.program);
@@ -213,7 +213,7 @@ TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
         for (const Issue &i : issues)
             if (i.id == f.id) found += i.text + "\n";
         EXPECT_FALSE(found.empty()) << f.id << " wasn't found, but:\n" << to_text(issues);
-        for (const std::string &s : f.says)
+        for (const std::string &s : f.messages)
             EXPECT_NE(found.find(s), std::string::npos) << "'" << s << "' isn't in\n" << found;
         EXPECT_TRUE(found.find("fault.cpp:") != std::string::npos || found.find("p: ") == 0)
             << "neither a line nor the program is in\n"
@@ -221,34 +221,34 @@ TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
         ids.insert(f.id);
     }
     std::printf("%zu faults of %zu ids\n", std::size(faults), ids.size());
-    ids.insert("W-SCALAR");  // the lowering's: tests/ascend/scenarios/lowering_test.cpp
+    ids.insert("W-SCALAR");  // lowering's: tests/ascend/scenarios/lowering_test.cpp
     for (const IssueKind &k : issue_kinds)
         EXPECT_TRUE(ids.count(k.id)) << k.id << " has no fault";
 }
 
-// An id that is told without being listed would have no fault.
-TEST(Hazards, EveryIdIsListed) {
-    std::set<std::string> listed, told;
+// An id that is reported without being listed would have no fault here.
+TEST(Hazards, ListsEveryId) {
+    std::set<std::string> listed, found;
     for (const IssueKind &k : issue_kinds)
         listed.insert(k.id);
     const std::regex id("\"([EW]-[A-Z0-9]+)");
     for (const char *folder : {"/ascend", "/dsl/ascend"}) {
-        for (const auto &file :
-             std::filesystem::directory_iterator(std::string(HALYARD_SOURCE_DIR) + folder)) {
+        for (const auto &file : std::filesystem::recursive_directory_iterator(
+                 std::string(HALYARD_SOURCE_DIR) + folder)) {
             if (file.path().extension() != ".cpp") continue;
             std::stringstream source;
             source << std::ifstream(file.path()).rdbuf();
             const std::string text = source.str();
             for (std::sregex_iterator m(text.begin(), text.end(), id), end; m != end; ++m)
-                told.insert((*m)[1]);
+                found.insert((*m)[1]);
         }
     }
-    EXPECT_EQ(told, listed);
+    EXPECT_EQ(found, listed);
 }
 
-// In program order the numbers are right without the flag, too: the order of time and the checks
-// tell.
-TEST(Hazards, MissingFlagShowsInTime) {
+// In program order the numbers are right without the flag. Only time order and the checks show that
+// it is missing.
+TEST(Hazards, TimeOrderRevealsAMissingFlag) {
     const auto run = [](bool flag, bool in_time_order) {
         const Program p = [&] {
             Program q = parse_program(
@@ -275,10 +275,10 @@ TEST(Hazards, MissingFlagShowsInTime) {
     EXPECT_EQ(run(true, false), 2);
     EXPECT_EQ(run(true, true), 2);
     EXPECT_EQ(run(false, false), 2);
-    EXPECT_EQ(run(false, true), 1);  // what vec_dup had left there
+    EXPECT_EQ(run(false, true), 1);  // vec_dup left this value there.
 }
 
-TEST(Hazards, WrongArguments) {
+TEST(Hazards, RejectsInvalidArguments) {
     const Program p = test::add_relu_builder(4096, 1, 2048).build();
     EXPECT_THROW(simulate(p, {}), AttrError);
     test::Gm gm(p);
@@ -286,7 +286,7 @@ TEST(Hazards, WrongArguments) {
     bindings[1].bytes -= 2;
     EXPECT_THROW(simulate(p, bindings), AttrError);
     EXPECT_THROW(simulate(p, gm.bindings(), {1.0}), AttrError);
-    // no places yet
+    // The program has no addresses yet.
     EXPECT_THROW(simulate(test::add_relu_builder(4096, 1, 2048).written(), gm.bindings()),
                  AttrError);
 }

@@ -1,4 +1,5 @@
-// LeNet-5 trained on the simulated device: every op of a step there, losses beside the CPU's.
+// Trains LeNet-5 on the simulated device: every op of a step runs there, and losses match the
+// CPU's.
 #include <gtest/gtest.h>
 
 #include "examples/lenet5/lenet5.h"
@@ -13,8 +14,9 @@ namespace {
 
 constexpr int steps = 20;
 
-// Digits by Momentum with a scaled loss; weights and loss are f32, `dtype` is what lies between.
-// The example's own initial weights are so small that nothing is learnt in 20 steps.
+// Returns the losses of digits trained by Momentum with a scaled loss. Weights and loss are f32,
+// what is between them is `dtype`. The example's initial weights are so small that nothing is
+// learnt in 20 steps, so others are used.
 std::vector<double> losses(const std::string &device, DType dtype) {
     set_context({.device_target = device});
     set_seed(10);
@@ -42,7 +44,7 @@ std::vector<double> losses(const std::string &device, DType dtype) {
 TEST(LeNet5, TrainsOnAscend) {
     testing::internal::CaptureStderr();
     const std::vector<double> here = losses("Ascend", DType::f16);
-    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // nothing stayed on the CPU
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // Nothing ran on the CPU.
     const std::vector<double> there = losses("CPU", DType::f32);
     ASSERT_EQ(here.size(), size_t(steps));
     for (size_t i = 0; i < steps; i++)

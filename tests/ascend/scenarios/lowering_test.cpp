@@ -1,4 +1,5 @@
-// From op files to Da Vinci programs: the parts of lowering on their own, and programs as text.
+// Tests the way from op files to Da Vinci programs: parts of lowering on their own, and programs as
+// text.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +75,7 @@ int count(const std::string &text, const std::string &part) {
 
 class Golden : public testing::TestWithParam<Call> {};
 
-TEST_P(Golden, Text) {
+TEST_P(Golden, ProgramsMatch) {
     const std::string path = std::string(HALYARD_SOURCE_DIR) + "/tests/ascend/goldens/" +
                              GetParam().op + "_" + GetParam().dtypes + ".dv";
     const std::string text = text_of(compiled(GetParam()));
@@ -94,8 +95,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Call{"matmul", "f16", {{1, 37, 130}, {1, 130, 35}}, {{1, 37, 35}}}),
     [](const auto &p) { return p.param.op; });
 
-// float16(f32(a) + f32(b)) is one instruction; what rounds in between stays f32.
-TEST(Narrow, OnlyWhereTheBitsAreTheSame) {
+// float16(f32(a) + f32(b)) becomes one instruction; an expression that rounds in between stays f32.
+TEST(Narrow, NarrowsOnlyIfTheBitsAreTheSame) {
     const Halide::ImageParam a(Halide::Float(16), 1);
     const Halide::ImageParam b(Halide::Float(16), 1);
     Var x;
@@ -110,7 +111,7 @@ TEST(Narrow, OnlyWhereTheBitsAreTheSame) {
     EXPECT_NE(half(p + 0.1f).as<Halide::Internal::Cast>(), nullptr);
 }
 
-TEST(Prove, AnIndexThatIsAnotherIsRefused) {
+TEST(Prove, RejectsAWrongIndex) {
     Var i("i"), j("j"), core("core");
     const std::vector<Loop> loops = {{i.name(), 8}, {j.name(), 16}};
     const Expr index = Expr(core) * 128 + Expr(i) * 16 + Expr(j);
@@ -119,10 +120,10 @@ TEST(Prove, AnIndexThatIsAnotherIsRefused) {
     EXPECT_NO_THROW(prove(index, loops, a, {{core.name(), {0, 31}}}));
     a.stride[0] = 17;
     EXPECT_THROW(prove(index, loops, a, {}), Error);
-    EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).hard, std::set<std::string>{i.name()});
+    EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).nonlinear, std::set<std::string>{i.name()});
 }
 
-// The first instruction of a kind, to be changed.
+// Returns the first instruction of a kind, which the test changes.
 template<class T> T *first_of(dv::Body &body) {
     for (dv::Node &n : body) {
         T *found = nullptr;
@@ -148,9 +149,11 @@ dv::Program written(const std::vector<std::pair<std::string, int64_t>> &tensors,
     return p;
 }
 
-// What `proof` says of the program with its first T changed; "" where it finds nothing.
-template<class T, class Proof>
-std::string said(dv::Program p, const std::function<void(T &)> &change, const Proof &proof) {
+// Returns the message of `proof` about the program with its first T changed, or "" if it finds
+// nothing.
+template<class T, class Proof> std::string proof_message(dv::Program p,
+                                                         const std::function<void(T &)> &change,
+                                                         const Proof &proof) {
     change(*first_of<T>(p.body));
     try {
         proof(p);
@@ -173,23 +176,23 @@ Correlation correlation() {
     return c;
 }
 
-TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
+TEST(Prove, NamesAWrongProductOfAConvolution) {
     const Correlation c = correlation();
     const CorrelationTensors t{"x", "fractals", "y"};
     const auto p = written({{"x", 2 * 20 * 81}, {"fractals", 2 * 9 * 2 * 256}, {"y", 2 * 18 * 25}},
                            [&](Writer &w) { correlate(w, c, t, 0); });
     const auto proof = [&](const dv::Program &changed) { prove(changed, c, t); };
     const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto load2d = [&](const std::function<void(dv::Load2d &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto out = [&](const std::function<void(dv::CcToUb &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
     EXPECT_EQ(load3d([](auto &) {}), "");
@@ -216,7 +219,7 @@ TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
             "lays the sum of row 18 and column 0 of an mmad into y[0,2,3,1], which takes others");
 }
 
-TEST(Prove, GradientsOfFiltersToo) {
+TEST(Prove, NamesAWrongProductOfAFilterGradient) {
     const Correlation c = correlation();
     const auto p = written({{"x", 2 * 20 * 81}, {"dy", 2 * 18 * 25}, {"dweight", 18 * 20 * 9}},
                            [&](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", 0); });
@@ -224,10 +227,10 @@ TEST(Prove, GradientsOfFiltersToo) {
         prove_taps(changed, c, "x", "dy", "dweight");
     };
     const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) {
-        return said(p, change, proof);
+        return proof_message(p, change, proof);
     };
     const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
     EXPECT_EQ(load3d([](auto &) {}), "");
@@ -238,7 +241,7 @@ TEST(Prove, GradientsOfFiltersToo) {
               wrong + "has sums without the product of dy[0,0,0,0]");
 }
 
-TEST(Prove, MovesThatArentWhatTheyShouldBe) {
+TEST(Prove, NamesAWrongMove) {
     const Filters f{"weight", "fractals", 1, 18, 20, 9, true};
     const auto filters = written({{"weight", 18 * 20 * 9}, {"fractals", f.size()}},
                                  [&](Writer &w) { filters_to_fractals(w, f); });
@@ -246,10 +249,10 @@ TEST(Prove, MovesThatArentWhatTheyShouldBe) {
     const auto dilated = written({{"dy", 36 * 25}, {"dilated", 36 * 90}},
                                  [&](Writer &w) { dilate(w, d); });
     const auto in_filters = [&](const std::function<void(dv::VecTrans &)> &change) {
-        return said(filters, change, [&](const auto &p) { prove(p, f); });
+        return proof_message(filters, change, [&](const auto &p) { prove(p, f); });
     };
     const auto in_dilated = [&](const std::function<void(dv::VecTrans &)> &change) {
-        return said(dilated, change, [&](const auto &p) { prove(p, d); });
+        return proof_message(dilated, change, [&](const auto &p) { prove(p, d); });
     };
     const std::string wrong = "[conv] its program isn't what was to be moved: ";
     EXPECT_EQ(in_filters([](auto &) {}), "");
@@ -260,7 +263,7 @@ TEST(Prove, MovesThatArentWhatTheyShouldBe) {
               wrong + "dilated[2880] gets dy[816], not dy[800]");
 }
 
-TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
+TEST(Schedule, DoubleBuffersAndDistributesTiles) {
     const std::string text = text_of(
         compiled({"add", "f32", {{1, 1, 4194304}, {1, 1, 4194304}}, {{1, 1, 4194304}}}));
     EXPECT_NE(text.find("blocks=32"), std::string::npos);
@@ -268,27 +271,27 @@ TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
     EXPECT_EQ(count(text, "scalar_"), 0);
 }
 
-// A row that no tile holds: its sums are computed apart, through global memory.
-TEST(Schedule, RowsThatDontFitAreReducedApart) {
+// A row fits into no tile, so its sums are a separate stage through global memory.
+TEST(Schedule, ReducesLongRowsInASeparateStage) {
     const Compiled c = compiled({"softmax", "f32", {{2, 200000}}, {{2, 200000}}});
     EXPECT_GT(c.lowered.programs.size(), 1u);
     EXPECT_EQ(c.tunables.chosen.at("apart"), 1);
 }
 
-TEST(Schedule, StrictRefusesTheScalarUnit) {
+TEST(Schedule, StrictModeRejectsTheScalarUnit) {
     const auto warnings = compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}).lowered.warnings;
     ASSERT_FALSE(warnings.empty());
     EXPECT_EQ(warnings[0], "W-SCALAR y: rows of 14 B are put together one element at a time");
     EXPECT_THROW(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}, true), DispatchError);
 }
 
-TEST(Schedule, WhatTheChipLacksIsRefused) {
+TEST(Schedule, RejectsUnsupportedInstructions) {
     EXPECT_THROW(compiled({"relu", "f64", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
     EXPECT_THROW(compiled({"relu", "bf16", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
 }
 
-// Simulated time of products over what 32 cubes need at least for them: 4096 each a cycle. Races
-// aren't looked for in the large ones.
+// Returns the least time that 32 cubes need for these products, at 4096 each per cycle, divided by
+// the simulated time. Large calls are not checked for races.
 double share_of_the_cubes(const Call &c, double products) {
     double cycles = 0;
     for (const dv::Program &p : compiled(c).lowered.programs) {
@@ -302,7 +305,7 @@ double share_of_the_cubes(const Call &c, double products) {
     return products / 4096 / 32 / cycles;
 }
 
-TEST(Quality, ProductsKeepTheCubesBusy) {
+TEST(Quality, ProductsUseTheCubes) {
     for (const auto &[side, share] :
          std::vector<std::pair<int, double>>{{1024, 0.55}, {2048, 0.79}, {4096, 0.82}}) {
         EXPECT_GE(share_of_the_cubes(
@@ -313,9 +316,8 @@ TEST(Quality, ProductsKeepTheCubesBusy) {
     }
 }
 
-// The last tile of a row, that of a column and that of both are branches of their own, two within
-// each other.
-TEST(Races, NoneWhicheverTilesAreShorter) {
+// The last tile of a row, of a column and of both have branches of their own, two nested.
+TEST(Races, ShorterTilesHaveNone) {
     for (const int n : {35, 304}) {
         EXPECT_GT(
             share_of_the_cubes({"matmul", "f16", {{1, 300, 300}, {1, 300, n}}, {{1, 300, n}}}, 1),
@@ -324,7 +326,8 @@ TEST(Races, NoneWhicheverTilesAreShorter) {
     }
 }
 
-// A convolution of square images and filters with a border of half of these, and its gradients.
+// Checks a convolution of square images and filters, with a border of half the filter, and its
+// gradients.
 void expect_no_races(int images, int channels, int side, int filters, int filter, int stride) {
     const int border = filter / 2;
     const int out = (side + 2 * border - filter) / stride + 1;
@@ -340,9 +343,9 @@ void expect_no_races(int images, int channels, int side, int filters, int filter
                           Call{"conv2d_dweight", "f16", {x, weight, y}, {weight}, scalars}})
         EXPECT_GT(share_of_the_cubes(c, 1), 0) << c.op << " of " << side;
 }
-// Blocks with fewer channels than the first one; parts of an image before any results; of what is
-// dilated one part and several, planes that end within a block, 16 planes and fewer.
-TEST(Races, NoneInConvolutions) {
+// Covers blocks with fewer channels than the first one, parts of an image before any results,
+// dilated maps of one part and several, planes that end within a block, and 16 planes and fewer.
+TEST(Races, ConvolutionsHaveNone) {
     expect_no_races(2, 20, 9, 18, 3, 2);
     expect_no_races(1, 3, 57, 70, 7, 2);
     expect_no_races(2, 5, 13, 20, 3, 2);
@@ -350,7 +353,7 @@ TEST(Races, NoneInConvolutions) {
     expect_no_races(1, 64, 28, 64, 3, 1);
 }
 
-TEST(Quality, ConvolutionsKeepTheCubesBusy) {
+TEST(Quality, ConvolutionsUseTheCubes) {
     const std::map<std::string, int> scalars = {
         {"stride_h", 1},   {"stride_w", 1}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
         {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};

@@ -1,4 +1,4 @@
-// The simulated device under dispatch: what ops compute on it.
+// Tests what ops compute on the simulated device through dispatch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,14 +29,13 @@ OpPtr op_of(const std::string &name) {
 
 class OnAscend : public testing::TestWithParam<const char *> {};
 
-// Every sample in f32 and f16 within the op's contract, those of CPU kernels: the unit computes in
-// f32.
+// Every sample in f32 and f16 keeps the contract of the op's CPU kernels: the unit computes in f32.
 TEST_P(OnAscend, KeepsTheContract) {
     const OpPtr op = op_of(GetParam());
     for (const char *dtypes : {"f32", "f16"}) {
         Options o;
         o.dtypes = dtypes;
-        // the programs of its widest windows take minutes to make
+        // The programs of its widest windows take minutes to compile.
         o.quick = op->name == "max_pool2d_dx";
         const Report r = run_check(*op, "ascend", check_ascend, o);
         for (auto &f : r.failures)
@@ -55,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
                                          "max_pool2d_dx", "avg_pool2d", "avg_pool2d_dx"),
                          [](const auto &p) { return std::string(p.param); });
 
-// Where x is far from 0, on both sides. The samples' values are small, and a rounding of a power's
-// exponent costs the more the larger the exponent is.
+// Tests x far from 0, on both sides. The samples' values are small, and rounding a power's exponent
+// costs more the larger the exponent is.
 TEST(OnAscend, FunctionsKeepTheContractInTheirTails) {
     std::vector<OpPtr> ops;
     for (const std::string name : {"gelu", "gelu_tanh", "fast_gelu", "silu", "mish", "sigmoid"}) {
@@ -80,12 +79,13 @@ TEST(OnAscend, FunctionsKeepTheContractInTheirTails) {
     }
 }
 
-// Bits of numbers and of their divisors: any, near ones, multiples, and each special with each.
+// Returns the bits of dividends and divisors: any, close ones, multiples, and each special value
+// with each.
 std::pair<std::vector<uint32_t>, std::vector<uint32_t>> divisions(size_t n) {
-    std::vector<uint32_t> special = {0, 1, 0x80000000, 0x3f800000};  // 0, the least, -0, 1
+    std::vector<uint32_t> special = {0, 1, 0x80000000, 0x3f800000};  // 0, the smallest, -0, 1
     for (uint32_t bits : {0x7f7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u})
         special.push_back(bits);
-    // around the normal ones
+    // The values around the smallest normal ones.
     for (uint32_t bits : {0x00800000u, 0x007fffffu})
         special.push_back(bits);
     std::mt19937 rng(7);
@@ -109,8 +109,8 @@ void put_bits(const Tensor &t, size_t i, uint32_t bits) {
         t.data<float>()[i] = std::bit_cast<float>(bits);
 }
 
-// Quotients of reals have up to 277 bits. The CPU computes remainders by fmod, and quotients in
-// f64: past 2^24 those are rounded once more than here.
+// Quotients of reals have up to 277 bits. The CPU computes remainders by fmod and quotients in f64,
+// which past 2^24 rounds once more than the device.
 TEST(OnAscend, RemaindersOfAllRealsAreExact) {
     constexpr size_t n = 60'000;
     const auto [a, b] = divisions(n);
@@ -141,8 +141,8 @@ TEST(OnAscend, RemaindersOfAllRealsAreExact) {
     }
 }
 
-// Tiles of many rows, which leave in halves and whose stages take each other's places; and planes
-// that end within a block.
+// Tests tiles of many rows, which are stored in halves and whose stages reuse each other's memory,
+// and planes that end within a block.
 TEST(OnAscend, WholeTilesKeepTheContract) {
     for (const auto &[name, problem] : std::vector<std::pair<std::string, std::string>>{
              {"softmax", "n=512 c=1024"},
@@ -161,8 +161,8 @@ TEST(OnAscend, WholeTilesKeepTheContract) {
     }
 }
 
-// What is rounded once has one result.
-TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
+// An op that rounds once has one possible result.
+TEST(OnAscend, OpsThatRoundOnceMatchTheCpuBitwise) {
     for (const char *name : {"add", "sub", "mul", "div", "maximum", "abs", "relu", "square"}) {
         for (const char *dtypes : {"f32", "f16"}) {
             const OpPtr op = op_of(name);
@@ -176,8 +176,8 @@ TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
     }
 }
 
-// Every length around blocks, repeats and tiles.
-TEST(OnAscend, TailsOfAllLengths) {
+// Tests every length around blocks, repeats and tiles.
+TEST(OnAscend, TailsOfAllLengthsAreRight) {
     const OpPtr op = op_of("add");
     std::vector<int> lengths = {63, 64, 65, 127, 128, 129, 255, 257, 2047, 2049, 8191, 8193, 65537};
     for (int n = 1; n <= 34; n++)
@@ -209,8 +209,8 @@ TEST(OnAscend, BroadcastsWithoutCopies) {
     EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0);
 }
 
-// Odd sizes are padded on the chip alone.
-TEST(OnAscend, MatmulOfOddSizes) {
+// Odd sizes are padded on the chip only.
+TEST(OnAscend, MatmulPadsOddSizes) {
     const OpPtr op = op_of("matmul");
     for (const char *sample : {"g=1 m=1 k=1 n=1", "g=3 m=37 k=37 n=37", "g=1 m=97 k=20 n=290",
                                "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1"}) {
@@ -222,10 +222,10 @@ TEST(OnAscend, MatmulOfOddSizes) {
     }
 }
 
-// What a program may be of that has several algorithms, each for some calls; statistics and sums
-// that outputs of several shapes share; random words, quotients and remainders, which the scalar
-// unit computes. All samples that have a program are right, and no fewer have one.
-TEST(OnAscend, ProgramsOfMoreThanVectorsKeepTheContract) {
+// Tests programs with several algorithms for different calls, statistics and sums that outputs of
+// several shapes share, and random words, quotients and remainders of the scalar unit. All samples
+// that have a program are right, and their number does not shrink.
+TEST(OnAscend, ProgramsOfSeveralAlgorithmsKeepTheContract) {
     for (const auto &[name, dtypes, least] :
          std::vector<std::tuple<const char *, const char *, int>>{
              {"integer_product", "i32", 5},
@@ -258,8 +258,9 @@ TEST(OnAscend, ProgramsOfMoreThanVectorsKeepTheContract) {
     }
 }
 
-// A core whose part is one column reads rows of one element, which lie apart: no sum of neighbours.
-TEST(OnAscend, SumsOfOneColumnOverRows) {
+// A core whose part is one column reads rows of one element, which are not contiguous; it must not
+// add neighbours.
+TEST(OnAscend, SumsOneColumnOverRows) {
     for (const char *name : {"rms_norm_kernel_dx", "layer_norm_kernel_dx"}) {
         const OpPtr op = op_of(name);
         Case c(*op, "n=70 c=17", "f32", 3);
@@ -271,8 +272,8 @@ TEST(OnAscend, SumsOfOneColumnOverRows) {
     }
 }
 
-// A call that computes nothing needs no program: it is planned for the CPU, and the device is never
-// asked.
+// A call that computes nothing needs no program: it is planned for the CPU, and the device is not
+// used.
 TEST(OnAscend, EmptyCallsNeedNoProgram) {
     for (const auto &[name, sample] :
          std::vector<std::pair<const char *, const char *>>{{"exp", "d0=1 d1=3 d2=0"},
@@ -292,9 +293,9 @@ TEST(OnAscend, EmptyCallsNeedNoProgram) {
     }
 }
 
-// A block of 32 bytes behind a core's last element would put back what another core writes there:
-// no program does that.
-TEST(OnAscend, CoresLeaveEachOthersElementsAlone) {
+// Storing a block of 32 bytes past a core's last element would overwrite another core's results. No
+// program does that.
+TEST(OnAscend, CoresDoNotOverwriteEachOther) {
     for (const char *dtypes : {"i8", "u8"}) {
         const OpPtr op = op_of("gather_kernel");
         Options o;
@@ -306,7 +307,7 @@ TEST(OnAscend, CoresLeaveEachOthersElementsAlone) {
     }
 }
 
-// What has no program in f32 is computed in f16 where that is allowed, and with its bits.
+// An op without a program in f32 is computed in f16 if that is allowed, with f16's bits.
 TEST(OnAscend, PrecisionModeComputesF32OnTheCube) {
     for (const char *name : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
         const OpPtr op = op_of(name);
@@ -332,8 +333,8 @@ TEST(OnAscend, PrecisionModeComputesF32OnTheCube) {
     EXPECT_THROW(set_context({.precision_mode = "force_fp16"}), AttrError);
 }
 
-// A sum over no terms is 0, in f16, too, whose products are the cube unit's.
-TEST(OnAscend, SumsOfNothingAreZero) {
+// A sum over no terms is 0, also in f16, whose products the cube unit computes.
+TEST(OnAscend, EmptySumsAreZero) {
     const OpPtr op = op_of("matmul");
     for (const char *dtypes : {"f32", "f16"}) {
         Case c(*op, "g=2 m=3 k=0 n=7", dtypes, 3);
@@ -344,7 +345,7 @@ TEST(OnAscend, SumsOfNothingAreZero) {
     }
 }
 
-// Every sample in f16: borders, strides, dilation, groups, odd channels.
+// Tests every sample in f16: borders, strides, dilation, groups, odd channels.
 TEST(OnAscend, ConvolutionsKeepTheContract) {
     for (const auto &[name, passed] : std::vector<std::pair<const char *, int>>{
              {"conv2d", 33}, {"conv2d_dx", 32}, {"conv2d_dweight", 33}}) {
@@ -358,8 +359,8 @@ TEST(OnAscend, ConvolutionsKeepTheContract) {
     }
 }
 
-// Indices are counted, and squares transposed: no element goes through the scalar unit.
-TEST(OnAscend, VectorUnitAlone) {
+// Indices are computed and squares transposed without the scalar unit.
+TEST(OnAscend, UsesNoScalarUnit) {
     const std::string window = " kernel_size=2,2 stride=2,2";
     for (auto &[name, sample] : std::vector<std::pair<std::string, std::string>>{
              {"one_hot", "n=7 depth=16"},
@@ -379,8 +380,8 @@ TEST(OnAscend, VectorUnitAlone) {
     }
 }
 
-// What has no program stays on the CPU, and the plan says why.
-TEST(OnAscend, OthersStayOnTheCpu) {
+// An op without a program runs on the CPU, and the plan gives the reason.
+TEST(OnAscend, UnsupportedOpsRunOnTheCpu) {
     const OpPtr op = op_of("relu");
     const Case c(*op, "d0=1 d1=1 d2=31", "f64", 3);
     const Force force(host_isa(), "", "ascend");

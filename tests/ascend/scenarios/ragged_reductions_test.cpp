@@ -1,5 +1,5 @@
-// Reductions over ranges that depend on data: of a row of places only the first len count, which
-// may be none of them.
+// Tests reductions over ranges that depend on data: only the first len indices of a row count,
+// which may be none.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@ constexpr int lengths[batches] = {0, 5, 37};
 
 enum class Kind { products, products_by_row, sum, largest, place_of_largest };
 
-// o[b,h,e] of w[b,h,t] and v[b,t,e], t < len[b].
+// o[b,h,e] is the sum of w[b,h,t] v[b,t,e] over t < len[b].
 struct Ragged : Op {
     const Kind kind;
     explicit Ragged(Kind k) : Op("ragged", "w[b,h,t] v[b,t,e] len:i32[b] -> o[b,h,e]"), kind(k) {
@@ -112,7 +112,7 @@ double get(const std::vector<uint8_t> &memory, DType t, size_t at) {
 
 class RaggedRanges : public testing::TestWithParam<std::tuple<Kind, const char *>> {};
 
-TEST_P(RaggedRanges, CountTheirTermsOnly) {
+TEST_P(RaggedRanges, SumOnlyTheirTerms) {
     const auto &[kind, dtypes] = GetParam();
     auto call = std::make_shared<FixedCall>();
     call->inputs = {dense({batches, heads, places}), dense({batches, places, width}),

@@ -1,4 +1,4 @@
-// A bottleneck block of ResNet-50 in evaluation on the simulated device, beside the CPU.
+// Compares a bottleneck block of ResNet-50 in evaluation on the simulated device with the CPU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@
 namespace halyard {
 namespace {
 
-// 1 x 1, 3 x 3 and 1 x 1, each with its norm; a shortcut with a product of its own where the number
-// of channels or the stride changes.
+// Convolutions of 1 x 1, 3 x 3 and 1 x 1, each with its norm. The shortcut has a convolution if the
+// number of channels or the stride changes.
 class Bottleneck : public nn::Cell {
     nn::Conv2d reduce, across, expand, through;
     nn::BatchNorm2d norm1, norm2, norm3, norm4;
@@ -37,7 +37,7 @@ public:
     }
 };
 
-TEST(ResNet50, BottleneckRunsOnAscend) {
+TEST(ResNet50, BottleneckMatchesTheCpu) {
     for (const int64_t stride : {1, 2}) {
         set_seed(3);
         const Bottleneck block(64, 32, stride);
@@ -47,7 +47,7 @@ TEST(ResNet50, BottleneckRunsOnAscend) {
         set_context({.device_target = "Ascend"});
         testing::internal::CaptureStderr();
         const Tensor there = block(x);
-        EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // nothing stayed on the CPU
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // Nothing ran on the CPU.
         set_context({.device_target = "CPU"});
         ASSERT_EQ(there.shape(), here.shape());
         const std::vector<double> a = here.to_vector<double>();

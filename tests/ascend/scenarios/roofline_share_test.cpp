@@ -1,5 +1,5 @@
-// How much of what binds them automatic schedules reach, in simulated cycles, and what that is; and
-// that a second slot never costs time.
+// Tests which share of its roof each automatic schedule reaches in simulated cycles, and which roof
+// binds it. A second slot never costs time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 struct Call {
     std::string op, dtypes;
     std::vector<std::vector<int>> inputs, outputs;
-    int share = 0;  // in percent, of the roof that binds
+    int share = 0;  // The share of the roof that binds, in percent.
     std::map<std::string, int> integers = {};
 };
 
@@ -53,7 +53,7 @@ Instance instance_of(const Call &c) {
     return i;
 }
 
-// What cores do depends on no data here, so only time is simulated.
+// The cores' work doesn't depend on data, so only time is simulated.
 double cycles_of(const dv::Program &p) {
     dv::SimOptions options;
     options.functional = options.races = false;
@@ -73,34 +73,33 @@ const std::vector<int> large = {1, 1, 16777216}, rows = {4096, 1024}, row = {102
 const std::map<std::string, int> windows = {{"kernel_h", 3}, {"kernel_w", 3},   {"stride_h", 2},
                                             {"stride_w", 2}, {"pad_bottom", 1}, {"pad_right", 1}};
 
-TEST(VectorRoof, CountsTheAlgorithm) {
+TEST(VectorRoof, CountsTheAlgorithmsOperations) {
     const dv::Profile &chip = dv::Profile::named("ascend910");
     const double start = chip.at("vec.head") / 255;
     const double points = 4096 * 1024 / chip.at("cores");
     const double wide = points / 64;
     const double narrow = points / 128;
     const auto each = [&](double cycles) { return cycles + start; };
-    // To f32, - peak, exp, the sum, * scale, to f16; the largest is one of f16. What is done once
-    // for each row is less than a hundredth.
+    // To f32, - row_max, exp, the sum, * scale, to f16; the maximum is one of f16. Work that is
+    // done once per row is less than a hundredth.
     const double softmax = wide * (5 * each(1) + each(chip.at("vec.cost.exp.f32"))) +
                            narrow * each(1);
-    EXPECT_NEAR(min_vector_cycles_of({"softmax", "f16", {rows}, {rows}}), softmax,
-                0.01 * softmax);
-    // To f32, the sum, - mean, its sum, its square and that one's sum, * scale, - shift, * gamma, +
-    // beta, to f16.
+    EXPECT_NEAR(min_vector_cycles_of({"softmax", "f16", {rows}, {rows}}), softmax, 0.01 * softmax);
+    // To f32, the sum, - mean, its sum, its square and the sum of that, * scale, - shift, * gamma,
+    // + beta, to f16.
     const double layer_norm = wide * 11 * each(1);
     EXPECT_NEAR(min_vector_cycles_of({"layer_norm_kernel", "f16", {rows, row, row}, {rows}}),
                 layer_norm, 0.01 * layer_norm);
-    // f16 from two of them needs no f32.
+    // A sum of two f16 rounded to f16 needs no f32.
     EXPECT_DOUBLE_EQ(min_vector_cycles_of({"add", "f16", {large, large}, {large}}),
                      4 * narrow * each(1));
 }
 
-class Share : public testing::TestWithParam<Call> {};
+class RooflineShare : public testing::TestWithParam<Call> {};
 
-TEST_P(Share, OfTheRoofThatBinds) {
+TEST_P(RooflineShare, ReachesItsMinimum) {
     const Call &c = GetParam();
-    // nothing on the scalar unit
+    // The scalar unit computes no element.
     const Compiled compiled = compile(op_table(), c.op, instance_of(c), true);
     double cycles = 0, bytes = 0;
     for (auto &p : compiled.lowered.programs)
@@ -122,7 +121,7 @@ TEST_P(Share, OfTheRoofThatBinds) {
     EXPECT_GE(share, c.share);
 }
 INSTANTIATE_TEST_SUITE_P(
-    Ops, Share,
+    Ops, RooflineShare,
     testing::Values(
         Call{"add", "f32", {large, large}, {large}, 94},
         Call{"add", "f16", {large, large}, {large}, 94}, Call{"relu", "f32", {large}, {large}, 97},
@@ -151,8 +150,8 @@ void single(dv::Body &body) {
     }
 }
 
-// The same tiles, in buffers of one slot.
-TEST(DoubleBuffering, IsNeverSlowerThanSingle) {
+// Compares with the same tiles in buffers of one slot.
+TEST(DoubleBuffering, IsNeverSlowerThanSingleBuffering) {
     const std::vector<int> some = {1, 1, 4194304};
     for (const Call &c :
          {Call{"add", "f32", {some, some}, {some}}, Call{"relu", "f16", {some}, {some}},

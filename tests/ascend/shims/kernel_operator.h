@@ -1,7 +1,7 @@
 // A stand-in for Ascend C in tests of emitted kernels: each call becomes an instruction of a .dv
-// program, which the test simulates. Own code, from the public descriptions of the API; only what
-// the emitter uses. One block runs at a time: haly_connect() says which one and who takes the
-// instructions. Values that the scalar unit reads come from there, too.
+// program, which the test simulates. It is written from the public descriptions of the API and has
+// only what the emitter uses. One block runs at a time: haly_connect() sets the block and the
+// receiver of the instructions. Values that the scalar unit reads come from the receiver, too.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,12 +11,12 @@
 #define __global__
 #define __aicore__
 #define __gm__
-using GM_ADDR = uint8_t *;  // the tensor's number plus one, in the upper half
+using GM_ADDR = uint8_t *;  // The upper half holds the tensor's number plus one.
 
 struct half {
     float value = 0;
     half() = default;
-    // rounded where it is used: every tensor of half is f16 there
+    // The value is rounded when it is stored: every tensor of half is f16.
     explicit half(float v) : value(v) {}
     operator float() const { return value; }
 };
@@ -47,7 +47,7 @@ namespace AscendC {
 
 template<class T> constexpr const char *type_name = "u8";
 template<> inline constexpr const char *type_name<half> = "f16";
-template<> inline constexpr const char *type_name<uint16_t> = "f16";  // the bits of one
+template<> inline constexpr const char *type_name<uint16_t> = "f16";  // The bits of an f16.
 template<> inline constexpr const char *type_name<float> = "f32";
 template<> inline constexpr const char *type_name<bfloat16_t> = "bf16";
 template<> inline constexpr const char *type_name<int32_t> = "i32";
@@ -59,10 +59,10 @@ template<> inline constexpr int64_t bytes_of<bfloat16_t> = 2;
 enum class TPosition { VECCALC, A1, A2, B2, CO1 };
 inline constexpr const char *memories[] = {"ub", "l1", "l0a", "l0b", "l0c"};
 
-// A place in a memory of the core, or in a tensor of GM.
+// An address in a memory of the core, or in a tensor of GM.
 template<class T> struct TensorBase {
     std::string memory;
-    int64_t at = 0;  // bytes
+    int64_t at = 0;  // In bytes.
     std::string text() const {
         return memory + ":" + type_name<T> + "[" + std::to_string(at / bytes_of<T>) + "]";
     }
@@ -106,7 +106,7 @@ inline int64_t GetBlockIdx() {
     return haly_host.block;
 }
 
-// ---- fields of an instruction
+// Fields of an instruction.
 
 inline std::string field(const char *name, int64_t v) {
     return std::string(" ") + name + "=" + std::to_string(v);
@@ -149,7 +149,7 @@ template<class T> void LocalTensor<T>::SetValue(int64_t element, T v) const {
     haly_issue("scalar_store " + (*this)[element].text() + ", " + number(double(v)));
 }
 
-// ---- vectors. M is a count, or two words.
+// Vector instructions. M is a count, or two words.
 
 #define HALY_BINARY(NAME, TEXT)                                                                    \
     template<class T, class M> void NAME(const LocalTensor<T> &d, const LocalTensor<T> &a,         \
@@ -288,7 +288,7 @@ template<class T> void Transpose(const LocalTensor<T> &d, const LocalTensor<T> &
     haly_issue("vec_trans " + d.text() + ", " + a.text());
 }
 
-// ---- moves
+// Moves.
 
 struct DataCopyParams {
     int count, length, src_gap, dst_gap;
@@ -363,7 +363,7 @@ void DataCopy(const LocalTensor<T> &d, const GlobalTensor<T> &s, const Nd2NzPara
                field("rows_padded", p.padded));
 }
 
-// ---- cube
+// The cube unit.
 
 struct LoadData2dParams {
     int repeat, src_stride, dst_gap;
@@ -427,7 +427,7 @@ void Fixpipe(const GlobalTensor<T> &d, const LocalTensor<U> &s, const FixpipePar
                field("pitch", p.pitch) + field("relu", p.relu));
 }
 
-// ---- flags
+// Flags.
 
 enum class HardEvent {
     MTE2_V,

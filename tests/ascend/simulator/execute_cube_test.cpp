@@ -16,10 +16,10 @@ void check_mmad(const std::string &profile, int m, int k, int n, std::mt19937 &r
     const int m1 = (m + 15) / 16;
     const int n1 = (n + 15) / 16;
     const int k1 = (k + unit - 1) / unit;
-    test::Bench bench(profile);
-    T *a = bench.add<T>("a", Scope::l0a, m1 * k1 * 16 * unit);
-    T *b = bench.add<T>("b", Scope::l0b, k1 * n1 * 16 * unit);
-    Sum *c = bench.add<Sum>("c", Scope::l0c, m1 * n1 * 256);
+    test::InstructionRunner runner(profile);
+    T *a = runner.add<T>("a", Scope::l0a, m1 * k1 * 16 * unit);
+    T *b = runner.add<T>("b", Scope::l0b, k1 * n1 * 16 * unit);
+    Sum *c = runner.add<Sum>("c", Scope::l0c, m1 * n1 * 256);
     test::fill(a, m1 * k1 * 16 * unit, random);
     test::fill(b, k1 * n1 * 16 * unit, random);
     test::fill(c, m1 * n1 * 256, random);
@@ -27,14 +27,14 @@ void check_mmad(const std::string &profile, int m, int k, int n, std::mt19937 &r
     for (const bool add : {true, false}) {
         std::copy(before.begin(), before.end(), c);
         Mmad mm;
-        mm.dst = bench.ref("c");
-        mm.a = bench.ref("a");
-        mm.b = bench.ref("b");
+        mm.dst = runner.ref("c");
+        mm.a = runner.ref("a");
+        mm.b = runner.ref("b");
         mm.m = m;
         mm.k = k;
         mm.n = n;
         mm.accumulate = add;
-        ASSERT_TRUE(bench.run(mm).empty());
+        ASSERT_TRUE(runner.run(mm).empty());
         for (int i = 0; i < m; i++) {
             for (int j = 0; j < n; j++) {
                 const int at = (j / 16 * m1 * 16 + i) * 16 + j % 16;

@@ -11,9 +11,9 @@ namespace {
 TEST(Move, CopiesBursts) {
     std::mt19937 random(5);
     for (int n = 0; n < 20; n++) {
-        test::Bench bench("ascend910");
-        int32_t *a = bench.add<int32_t>("a", Scope::l1, 8192);
-        int32_t *d = bench.add<int32_t>("d", Scope::ub, 8192);
+        test::InstructionRunner runner("ascend910");
+        int32_t *a = runner.add<int32_t>("a", Scope::l1, 8192);
+        int32_t *d = runner.add<int32_t>("d", Scope::ub, 8192);
         for (int i = 0; i < 8192; i++) {
             a[i] = i;
             d[i] = -1;
@@ -23,13 +23,13 @@ TEST(Move, CopiesBursts) {
         const int from_gap = int(random() % 30);
         const int to_gap = int(random() % 30);
         Dma move;
-        move.dst = bench.ref("d");
-        move.src = bench.ref("a");
+        move.dst = runner.ref("d");
+        move.src = runner.ref("a");
         move.nburst = count;
         move.burst = burst;
         move.src_gap = from_gap;
         move.dst_gap = to_gap;
-        ASSERT_TRUE(bench.run(move).empty());
+        ASSERT_TRUE(runner.run(move).empty());
         std::vector<int32_t> want(8192, -1);
         for (int i = 0; i < count; i++) {
             for (int k = 0; k < burst * 8; k++)
@@ -40,20 +40,20 @@ TEST(Move, CopiesBursts) {
 }
 
 TEST(Move, Load2dTakesStridesAndTransposes) {
-    test::Bench bench("ascend910");
-    float16 *a = bench.add<float16>("a", Scope::l1, 4096);
-    float16 *d = bench.add<float16>("d", Scope::l0b, 4096);
+    test::InstructionRunner runner("ascend910");
+    float16 *a = runner.add<float16>("a", Scope::l1, 4096);
+    float16 *d = runner.add<float16>("d", Scope::l0b, 4096);
     for (int i = 0; i < 4096; i++)
         a[i] = float16(float(i % 2048));
     Load2d l;
-    l.dst = bench.ref("d");
-    l.src = bench.ref("a");
+    l.dst = runner.ref("d");
+    l.src = runner.ref("a");
     l.repeat = 4;
     l.src_stride = 2;
     l.dst_gap = 1;
     for (const bool transpose : {false, true}) {
         l.transpose = transpose;
-        ASSERT_TRUE(bench.run(l).empty());
+        ASSERT_TRUE(runner.run(l).empty());
         for (int f = 0; f < 4; f++) {
             for (int i = 0; i < 256; i++) {
                 EXPECT_EQ(float(d[f * 512 + i]),
@@ -70,9 +70,9 @@ TEST(Move, Load3dIsIm2col) {
          {std::array{1, 1, 1, 0}, std::array{3, 1, 1, 1}, std::array{3, 2, 1, 1},
           std::array{2, 2, 2, 0}, std::array{5, 3, 1, 2}}) {
         constexpr int h = 9, w = 11, c1 = 2;
-        test::Bench bench("ascend910");
-        float16 *a = bench.add<float16>("a", Scope::l1, c1 * h * w * 16);
-        float16 *d = bench.add<float16>("d", Scope::l0a, 32 * 1024);
+        test::InstructionRunner runner("ascend910");
+        float16 *a = runner.add<float16>("a", Scope::l1, c1 * h * w * 16);
+        float16 *d = runner.add<float16>("d", Scope::l0a, 32 * 1024);
         test::fill(a, c1 * h * w * 16, random);
         const int ho = (h + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
         const int wo = (w + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
@@ -81,8 +81,8 @@ TEST(Move, Load3dIsIm2col) {
         const int wide = std::min(k1 - first, 12);
         const int m = (ho * wo + 15) / 16 * 16;
         Load3d l;
-        l.dst = bench.ref("d");
-        l.src = bench.ref("a");
+        l.dst = runner.ref("d");
+        l.src = runner.ref("a");
         l.h = h;
         l.w = w;
         l.c1 = c1;
@@ -95,7 +95,7 @@ TEST(Move, Load3dIsIm2col) {
         l.m_extent = m;
         for (Expr &p : l.pad)
             p = pad;
-        ASSERT_TRUE(bench.run(l).empty());
+        ASSERT_TRUE(runner.run(l).empty());
         for (int i = 0; i < m; i++) {
             for (int k = 0; k < wide * 16; k++) {
                 const int column = first * 16 + k;
@@ -115,19 +115,19 @@ TEST(Move, Load3dIsIm2col) {
 
 TEST(Move, CubeResultsLeaveL0cWithStrides) {
     std::mt19937 random(8);
-    test::Bench bench("ascend910");
-    float *c = bench.add<float>("c", Scope::l0c, 4 * 256);
+    test::InstructionRunner runner("ascend910");
+    float *c = runner.add<float>("c", Scope::l0c, 4 * 256);
     test::fill(c, 4 * 256, random);
-    float16 *d = bench.add<float16>("d", Scope::ub, 4 * 256);
+    float16 *d = runner.add<float16>("d", Scope::ub, 4 * 256);
     CcToUb out;
-    out.dst = bench.ref("d");
-    out.src = bench.ref("c");
+    out.dst = runner.ref("d");
+    out.src = runner.ref("c");
     out.nburst = 2;
     out.burst = 1;
     out.src_gap = 1;
     out.dst_gap = 2;
     out.relu = true;
-    ASSERT_TRUE(bench.run(out).empty());
+    ASSERT_TRUE(runner.run(out).empty());
     for (int f = 0; f < 2; f++) {
         for (int i = 0; i < 256; i++)
             EXPECT_EQ(float(d[f * (256 + 32) + i]), float(float16(std::max(c[f * 512 + i], 0.0f))));

@@ -1,5 +1,5 @@
-// Every instruction of the vector unit, on every type of every profile, beside a plain loop: random
-// masks, repeats and strides.
+// Tests every instruction of the vector unit, on every type of every profile, against a plain loop:
+// random masks, repeats and strides.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int size_of_buffer = 8192;
 
-struct Geometry {  // of one operand
+struct Geometry {  // The strides of one operand.
     int blk, rep;
     int64_t element(int repeat, int e, int bytes) const {
         return int64_t(repeat) * rep * 32 / bytes + int64_t(e / (32 / bytes)) * blk * 32 / bytes +
@@ -66,7 +66,7 @@ double expected(VecOp op, double a, double b, double d, double x) {
     }
 }
 
-// terms: how large what was added up is, where it may cancel.
+// abs_sum is the sum of the absolute values of the terms, if they may cancel.
 template<class T> void near(T got, double want, double terms, const std::string &what) {
     if constexpr (std::is_integral_v<T>)
         ASSERT_EQ(double(got), want) << what;
@@ -75,7 +75,7 @@ template<class T> void near(T got, double want, double terms, const std::string 
         const double g = double(float(got));
         ASSERT_EQ(std::isnan(v), std::isnan(g)) << what;
         if (std::isnan(v)) return;
-        // one unit: sums of products round twice
+        // Sums of products round twice, hence one unit.
         const double bound = std::isinf(v)
                                  ? 0
                                  : (std::fabs(v) + terms) * (sizeof(T) == 2 ? 0x1p-10 : 0x1p-22);
@@ -86,18 +86,18 @@ template<class T> void near(T got, double want, double terms, const std::string 
 template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &random) {
     constexpr int bytes = sizeof(T);
     constexpr int lanes = 256 / bytes;
-    test::Bench bench(profile);
+    test::InstructionRunner runner(profile);
     T *buffers[3];
     const char *const names[] = {"d", "a", "b"};
     for (int k = 0; k < 3; k++) {
-        test::fill(buffers[k] = bench.add<T>(names[k], Scope::ub, size_of_buffer / bytes),
+        test::fill(buffers[k] = runner.add<T>(names[k], Scope::ub, size_of_buffer / bytes),
                    size_of_buffer / bytes, random);
     }
     Vec v;
     v.op = op;
-    v.dst = bench.ref("d");
-    v.src[0] = bench.ref("a");
-    v.src[1] = bench.ref("b");
+    v.dst = runner.ref("d");
+    v.src[0] = runner.ref("a");
+    v.src[1] = runner.ref("b");
     v.number.imm = 1.5;
     v.mask = mask(lanes, random);
     v.repeat = int64_t(1 + random() % 8);
@@ -133,7 +133,7 @@ template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &
                 want[size_t(d)] = double(float(T(float(want[size_t(d)]))));
         }
     }
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     if (bitwise) {
         EXPECT_EQ(std::memcmp(bits.data(), buffers[0], size_of_buffer), 0) << name_of(op);
         return 1;
@@ -146,15 +146,15 @@ template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &
     return 1;
 }
 
-TEST(Vector, EveryOperationOnEveryType) {
+TEST(Vector, OperationsMatchPlainLoops) {
     std::mt19937 random(1);
-    int cases = 0, refused = 0;
+    int cases = 0, rejected = 0;
     for (const std::string &profile : Profile::names()) {
         for (int i = 0; i < vec_op_count; i++) {
             for (const DType t : {DType::f16, DType::f32, DType::i32, DType::bf16}) {
                 const VecOp op = (VecOp)i;
                 if (!Profile::named(profile).takes(std::string("vec_") + name_of(op), t)) {
-                    refused++;
+                    rejected++;
                     continue;
                 }
                 for (int n = 0; n < 6; n++) {
@@ -167,10 +167,10 @@ TEST(Vector, EveryOperationOnEveryType) {
             }
         }
     }
-    std::printf("%d cases, %d combinations the profiles don't have\n", cases, refused);
+    std::printf("%d cases, %d combinations the profiles don't have\n", cases, rejected);
 }
 
-// ---- conversions
+// Conversions.
 
 double rounded(double v, Round mode) {
     switch (mode) {
@@ -182,8 +182,8 @@ double rounded(double v, Round mode) {
     }
 }
 
-// v to a float of `digits` binary digits and least exponent `least`, in double arithmetic: scale
-// its last place to one, round, scale back.
+// Rounds v to a float of `digits` binary digits and smallest exponent `least`, in double: scales
+// its last place to one, rounds, and scales back.
 double rounded(double v, Round mode, int digits, int least) {
     if (v == 0 || !std::isfinite(v)) return v;
     int exponent;
@@ -194,11 +194,11 @@ double rounded(double v, Round mode, int digits, int least) {
 
 template<class From, class To>
 int check_conversion(const std::string &profile, Round mode, std::mt19937 &random) {
-    test::Bench bench(profile);
+    test::InstructionRunner runner(profile);
     const int n = 256 / int(std::max(sizeof(From), sizeof(To)));
     const int repeat = 3;
-    From *from = bench.add<From>("a", Scope::ub, n * repeat);
-    To *to = bench.add<To>("d", Scope::ub, n * repeat);
+    From *from = runner.add<From>("a", Scope::ub, n * repeat);
+    To *to = runner.add<To>("d", Scope::ub, n * repeat);
     for (int i = 0; i < n * repeat; i++) {
         if constexpr (std::is_integral_v<From>)
             from[i] = (From)random();
@@ -207,14 +207,14 @@ int check_conversion(const std::string &profile, Round mode, std::mt19937 &rando
     }
     VecConv v;
     v.round = mode;
-    v.dst = bench.ref("d");
-    v.src = bench.ref("a");
+    v.dst = runner.ref("d");
+    v.src = runner.ref("a");
     v.mask.count = n;
     v.repeat = repeat;
     v.scale = std::is_same_v<From, int32_t> && std::is_same_v<To, float16> ? 0x1p-20 : 1;
     v.dst_rep = int64_t(n * sizeof(To) / 32);
     v.src_rep = int64_t(n * sizeof(From) / 32);
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     for (int i = 0; i < n * repeat; i++) {
         const double x = double(from[i]) * v.scale;
         double want = x;
@@ -235,7 +235,7 @@ int check_conversion(const std::string &profile, Round mode, std::mt19937 &rando
     return 1;
 }
 
-TEST(Vector, EveryConversionInEveryMode) {
+TEST(Vector, ConversionsMatchInEveryMode) {
     std::mt19937 random(2);
     int cases = 0;
     for (const std::string &profile : Profile::names()) {
@@ -262,28 +262,28 @@ TEST(Vector, EveryConversionInEveryMode) {
     std::printf("%d cases\n", cases);
 }
 
-// ---- reductions, comparisons, selections, transposes
+// Reductions, comparisons, selections, transposes.
 
 template<class T>
 void check_reduction(const std::string &profile, ReduceOp op, bool group, std::mt19937 &random) {
-    test::Bench bench(profile);
+    test::InstructionRunner runner(profile);
     constexpr int lanes = 256 / sizeof(T);
     constexpr int per_block = 32 / sizeof(T);
     constexpr int repeat = 5;
-    T *a = bench.add<T>("a", Scope::ub, lanes * repeat);
-    T *d = bench.add<T>("d", Scope::ub, lanes);
-    // whose sums are exact in any order
+    T *a = runner.add<T>("a", Scope::ub, lanes * repeat);
+    T *d = runner.add<T>("d", Scope::ub, lanes);
+    // Sums of these values are exact in any order.
     for (int i = 0; i < lanes * repeat; i++)
         a[i] = T(float(int(random() % 17) - 8));
     VecReduce v;
     v.op = op;
     v.group = group;
     v.index = !group && op != ReduceOp::add;
-    v.dst = bench.ref("d");
-    v.src = bench.ref("a");
+    v.dst = runner.ref("d");
+    v.src = runner.ref("a");
     v.repeat = repeat;
     v.mask.count = lanes - 5;
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     for (int r = 0; r < repeat; r++) {
         for (int part = 0; part < (group ? 8 : 1); part++) {
             const int begin = group ? part * per_block : 0;
@@ -308,7 +308,7 @@ void check_reduction(const std::string &profile, ReduceOp op, bool group, std::m
     }
 }
 
-TEST(Vector, Reductions) {
+TEST(Vector, ReductionsMatchPlainLoops) {
     std::mt19937 random(3);
     int cases = 0;
     for (const std::string &profile : Profile::names()) {
@@ -329,29 +329,29 @@ TEST(Vector, Reductions) {
 }
 
 template<class T> void check_selection(CmpOp op, std::mt19937 &random) {
-    test::Bench bench("ascend910");
+    test::InstructionRunner runner("ascend910");
     constexpr int lanes = 256 / sizeof(T);
     constexpr int repeat = 3;
     constexpr int n = lanes * repeat;
-    T *a = bench.add<T>("a", Scope::ub, n);
-    T *b = bench.add<T>("b", Scope::ub, n);
-    T *d = bench.add<T>("d", Scope::ub, n);
-    bench.add<uint8_t>("bits", Scope::ub, n / 8);
+    T *a = runner.add<T>("a", Scope::ub, n);
+    T *b = runner.add<T>("b", Scope::ub, n);
+    T *d = runner.add<T>("d", Scope::ub, n);
+    runner.add<uint8_t>("bits", Scope::ub, n / 8);
     for (int i = 0; i < n; i++) {
         a[i] = T(float(random() % 5));
         b[i] = T(float(random() % 5));
     }
     VecCmp c;
     c.op = op;
-    c.dst = bench.ref("bits");
-    c.src[0] = bench.ref("a");
-    c.src[1] = bench.ref("b");
+    c.dst = runner.ref("bits");
+    c.src[0] = runner.ref("a");
+    c.src[1] = runner.ref("b");
     c.repeat = repeat;
-    EXPECT_TRUE(bench.run(c).empty());
+    EXPECT_TRUE(runner.run(c).empty());
     VecSel s;
-    s.dst = bench.ref("d");
-    s.sel = bench.ref("bits");
-    s.src[0] = bench.ref("a");
+    s.dst = runner.ref("d");
+    s.sel = runner.ref("bits");
+    s.src[0] = runner.ref("a");
     s.mask.count = lanes;
     s.repeat = repeat;
     for (const bool number : {false, true}) {
@@ -359,8 +359,8 @@ template<class T> void check_selection(CmpOp op, std::mt19937 &random) {
             s.src[1] = {};
             s.number.imm = -7;
         } else
-            s.src[1] = bench.ref("b");
-        EXPECT_TRUE(bench.run(s).empty());
+            s.src[1] = runner.ref("b");
+        EXPECT_TRUE(runner.run(s).empty());
         for (int i = 0; i < n; i++) {
             const double x = double(a[i]);
             const double y = double(b[i]);
@@ -373,7 +373,7 @@ template<class T> void check_selection(CmpOp op, std::mt19937 &random) {
     }
 }
 
-TEST(Vector, ComparisonsAndSelections) {
+TEST(Vector, ComparisonsAndSelectionsMatchPlainLoops) {
     std::mt19937 random(4);
     for (int op = 0; op < 6; op++) {
         check_selection<float16>((CmpOp)op, random);
@@ -381,18 +381,18 @@ TEST(Vector, ComparisonsAndSelections) {
     }
 }
 
-TEST(Vector, Transposes) {
-    test::Bench bench("ascend910");
-    float16 *a = bench.add<float16>("a", Scope::ub, 1024);
-    float16 *d = bench.add<float16>("d", Scope::ub, 1024);
+TEST(Vector, TransposesMatchPlainLoops) {
+    test::InstructionRunner runner("ascend910");
+    float16 *a = runner.add<float16>("a", Scope::ub, 1024);
+    float16 *d = runner.add<float16>("d", Scope::ub, 1024);
     for (int i = 0; i < 1024; i++)
         a[i] = float16(float(i));
     VecTrans v;
-    v.dst = bench.ref("d");
-    v.src = bench.ref("a");
+    v.dst = runner.ref("d");
+    v.src = runner.ref("a");
     v.repeat = 2;
     v.src_rep = 2;
-    EXPECT_TRUE(bench.run(v).empty());
+    EXPECT_TRUE(runner.run(v).empty());
     for (int r = 0; r < 2; r++) {
         for (int i = 0; i < 256; i++)
             EXPECT_EQ(float(d[r * 256 + i]), float(r * 512 + i % 16 * 16 + i / 16));

@@ -1,5 +1,5 @@
-// The profiler's metrics add up: no pipe is busy longer than the program runs, and the bytes moved
-// are those of the shapes.
+// Tests that the profiler's metrics add up: no pipe is busy longer than the program runs, and the
+// bytes moved match the shapes.
 #include "ascend/simulator/metrics.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ double value(const std::vector<Metric> &all, const std::string &name) {
     return NAN;
 }
 
-TEST(Metrics, SumRules) {
+TEST(Metrics, BusyCyclesAddUp) {
     int checked = 0;
     for (const Program &p :
          {test::add_relu_builder(1 << 16, 8, 2048).build(), test::softmax_builder(16, 512).build(),
@@ -54,7 +54,7 @@ TEST(Metrics, SumRules) {
     std::printf("%d sums checked\n", checked);
 }
 
-TEST(Metrics, BytesAreTheShapes) {
+TEST(Metrics, BytesMatchTheShapes) {
     const Program p = test::add_relu_builder(1 << 16, 8, 2048).build();
     const SimResult r = run(p);
     double read = 0, written = 0, ub_read = 0, ub_written = 0;
@@ -67,8 +67,8 @@ TEST(Metrics, BytesAreTheShapes) {
     const double tensor = 2 << 16;
     EXPECT_EQ(read, 2 * tensor);
     EXPECT_EQ(written, tensor);
-    EXPECT_EQ(ub_read, 4 * tensor);     // two by add, one by relu, one on the way out
-    EXPECT_EQ(ub_written, 4 * tensor);  // two on the way in, one by each operation
+    EXPECT_EQ(ub_read, 4 * tensor);     // Add reads two, relu one, the store one.
+    EXPECT_EQ(ub_written, 4 * tensor);  // Loads write two, each operation one.
     const std::vector<Metric> all = metrics(p, r);
     EXPECT_NEAR(value(all, "l2_read_bw"), 2 * tensor / r.us / 1e3, 1e-6);
     EXPECT_EQ(value(all, "mac_ratio"), 0);
@@ -83,11 +83,11 @@ TEST(Metrics, MatmulReadsItsOperandsFromL2) {
         asked += s.l2_read;
         from_gm += s.gm_read;
     }
-    EXPECT_EQ(asked, 2 * 2.0 * 2 * 256 * 128);     // both operands, each by two tiles
-    EXPECT_NEAR(from_gm, 2.0 * 2 * 256 * 128, 1);  // once
+    EXPECT_EQ(asked, 2 * 2.0 * 2 * 256 * 128);     // Two tiles read each of both operands.
+    EXPECT_NEAR(from_gm, 2.0 * 2 * 256 * 128, 1);  // GM is read once.
 }
 
-TEST(Metrics, CsvAndTrace) {
+TEST(Metrics, WritesCsvAndTrace) {
     const Program p = test::add_relu_builder(8192, 2, 2048).build();
     const SimResult r = run(p);
     const std::string csv = metrics_csv(metrics(p, r));
@@ -95,14 +95,15 @@ TEST(Metrics, CsvAndTrace) {
          {"group,metric,value\n", "PipeUtilization,icache_miss_rate,-\n",
           "ArithmeticUtilization,mac_fp16_ratio,0\n", "ResourceConflictRatio,vec_iq_full_ratio,"})
         EXPECT_NE(csv.find(line), std::string::npos) << line << csv;
-    EXPECT_EQ(csv.find("fixpipe"), std::string::npos);  // not on this chip
+    EXPECT_EQ(csv.find("fixpipe"), std::string::npos);  // This chip has none.
     const std::string trace = chrome_trace(p, r);
     EXPECT_EQ(std::count(trace.begin(), trace.end(), '{'),
               std::count(trace.begin(), trace.end(), '}'));
     EXPECT_NE(trace.find("\"name\": \"vec_add\", \"pid\": 0, \"tid\": 1"), std::string::npos)
         << trace;
     ASSERT_EQ(r.timelines.size(), 1u);
-    EXPECT_EQ(r.timelines[0].size(), 2u * 5);  // two turns of five instructions on the first core
+    // The first core runs two iterations of five instructions.
+    EXPECT_EQ(r.timelines[0].size(), 2u * 5);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The simulator as a whole: quick enough to develop with, and the same on any number of threads.
+// Tests the simulator as a whole: quick enough for development, and the same on any number of
+// threads.
 #include "ascend/simulator/simulate.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ double seconds(const std::function<void()> &f) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-TEST(Simulator, IsQuick) {
+TEST(Simulator, IsFast) {
     const Program add = test::add_relu_builder(1024 * 1024, 32, 8192).build();
     const Program matmul = test::matmul_builder(512, 512, 512, 128, 128, 128).build();
     test::Gm a = test::filled(add);
@@ -36,7 +37,7 @@ TEST(Simulator, IsQuick) {
     EXPECT_LT(multiplying, 10);
 }
 
-TEST(Simulator, ThreadsChangeNothing) {
+TEST(Simulator, IsDeterministicForAnyNumberOfThreads) {
     const int before = threads();
     for (const Program &p :
          {test::mixture(), test::matmul_builder(128, 128, 128, 32, 64, 32).build()}) {
@@ -60,8 +61,8 @@ TEST(Simulator, ThreadsChangeNothing) {
     }
 }
 
-// A softmax of rows and a product, beside plain loops: whole programs compute what they should.
-TEST(Simulator, WholeProgramsCompute) {
+// Compares whole programs, a softmax of rows and a product, with plain loops.
+TEST(Simulator, RunsWholePrograms) {
     const Program softmax = test::softmax_builder(5, 320).build();
     test::Gm s = test::filled(softmax);
     ASSERT_TRUE(simulate(softmax, s.bindings()).ok());
@@ -89,7 +90,7 @@ TEST(Simulator, WholeProgramsCompute) {
     }
 }
 
-TEST(Simulator, ScalarsAreArguments) {
+TEST(Simulator, PassesScalarsAsArguments) {
     Builder b("scaled", "ascend910");
     const Scalar n = b.input_scalar(DType::i32, "n");
     const Scalar by = b.input_scalar(DType::f32, "by");

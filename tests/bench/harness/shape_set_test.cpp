@@ -68,7 +68,7 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
         double products = 0;
         for (const ShapeLine &line : shape_set(set)) {
             if (line.op != "conv2d" && line.op != "matmul") continue;
-            // Gradients of a dense layer.
+            // Skips gradients of a dense layer.
             if (line.note.find(", its ") != std::string::npos) continue;
             const ProblemInstance t(library().at(line.op), line.problem);
             double times = 1;
@@ -82,7 +82,7 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
         }
         return products;
     };
-    // Counted in the layers that torchvision builds.
+    // The expected numbers are counted in the layers that torchvision builds.
     EXPECT_EQ(forward("resnet50") / 8, 4089184256);
     EXPECT_EQ(forward("mobilenet-v2"), 300774272);
 }

@@ -1,6 +1,6 @@
-// Every math function of the DSL at Float(32), compiled for four instruction sets, against libm in
-// double. HALYARD_MATH_SAMPLES sets the number of float bit patterns (default 2^20; "all" sweeps
-// the 2^32).
+// Compares every math function of the DSL at Float(32), compiled for four instruction sets, with
+// libm in double. HALYARD_MATH_SAMPLES sets the number of float bit patterns (default 2^20; "all"
+// sweeps the 2^32).
 #include "dsl/math/math.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ double at_limit(double x, double y) {
     return x == -inf ? -0.0 : y;
 }  // x f(x), f(-inf) = 0
 
-// Worst error in units of the last place of the result; below 2^-126 that is 2^-149.
+// The largest error in units of the last place of the result; below 2^-126 the unit is 2^-149.
 struct Unary {
     const char *name;
     double bound;
@@ -103,7 +103,7 @@ constexpr int binary_count = std::size(binary);
 
 struct Isa {
     const char *name, *target;
-    int share;  // it gets 1 / share of the samples
+    int share;  // The function gets 1 / share of the samples.
 };
 const Isa isas[] = {
     {"avx512", "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake", 1},
@@ -122,7 +122,7 @@ bool host_runs(const Isa &isa) {
     return true;
 }
 
-// All functions of one kind in one pipeline: compiling them apart costs several times more.
+// One pipeline has all functions of one kind: compiling them separately costs several times more.
 constexpr int chunk = 1 << 14;
 class Kernels {
     Halide::Target target;
@@ -130,7 +130,7 @@ class Kernels {
 
 public:
     std::vector<Halide::ImageParam> in;
-    std::vector<Halide::Buffer<float>> results;  // one per function
+    std::vector<Halide::Buffer<float>> results;  // There is one buffer per function.
 
     Kernels(const std::string &isa, int arity, const std::vector<const char *> &names)
         : target(isa + "-no_asserts-no_bounds_query") {
@@ -160,8 +160,8 @@ public:
     }
 };
 
-// |got - want| in units of the last place of want; 0 for equal special values, inf for unequal
-// ones.
+// Returns |got - want| in units of the last place of want: 0 for equal special values, inf for
+// unequal ones.
 double ulps(float got, double want) {
     const float rounded = float(want);
     if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : inf;
@@ -277,8 +277,8 @@ const std::vector<float> special = {0.0f,
                                     -1e-30f,
                                     1e-42f};
 
-// The k-th of n inputs: the special ones, three of four spread over all bit patterns, one of four
-// over [-110, 110] or [-8, 8].
+// Returns the k-th of n inputs: the special ones, three quarters spread over all bit patterns, one
+// quarter over [-110, 110] or [-8, 8].
 float input(uint64_t k, uint64_t n) {
     if (k < special.size()) return special[k];
     if (n > 0xffffffffu) return std::bit_cast<float>(uint32_t(k));
@@ -286,7 +286,8 @@ float input(uint64_t k, uint64_t n) {
     const uint64_t width = (uint64_t(1) << 32) / n;
     return std::bit_cast<float>(uint32_t(k * width + mixed(uint32_t(k)) % width));
 }
-// Pairs: every pair of special values, then y with x^y in range, small integers, and any pattern.
+// Returns pairs: every pair of special values, then y with x^y in range, small integers, and any
+// pattern.
 std::pair<float, float> pair_input(uint64_t k, uint64_t n) {
     const size_t s = special.size();
     if (k < s * s) return {special[k / s], special[k % s]};
@@ -309,8 +310,8 @@ uint64_t sample_count() {
                                       : std::max<uint64_t>(std::strtoull(text, nullptr, 10), chunk);
 }
 
-// Worst error by function and instruction set; one pass computes the references once for all of
-// them.
+// The largest error by function and instruction set. One pass computes the references once for all
+// of them.
 using Survey = std::map<std::string, std::map<std::string, Worst>>;
 Survey make_survey() {
     Survey survey;
@@ -363,7 +364,8 @@ const Survey &survey() {
     static const Survey s = [] {
         try {
             return make_survey();
-        } catch (const Halide::Error &e) {  // no std::exception: GoogleTest would not print it
+            // This is no std::exception, so GoogleTest would not print it.
+        } catch (const Halide::Error &e) {
             throw std::runtime_error(e.what());
         }
     }();
@@ -391,7 +393,7 @@ TEST_P(BinaryMath, StaysWithinItsBound) {
 INSTANTIATE_TEST_SUITE_P(Functions, BinaryMath, testing::Range(0, binary_count),
                          [](const auto &p) { return std::string(binary[p.param].name); });
 
-TEST(Math, OddFunctionsAreOddToTheBit) {
+TEST(Math, OddFunctionsAreOddBitwise) {
     const std::vector<const char *> names = {"sin",  "tan",   "asin",  "atan", "sinh",
                                              "tanh", "asinh", "atanh", "erf"};
     for (const Isa &isa : isas) {
@@ -460,7 +462,7 @@ TEST(Math, DoublesMatchLibm) {
     }
 }
 
-TEST(Math, OtherNamesAndDeviceFunctionsAreCalls) {
+TEST(Math, AliasesAndDeviceFunctionsAreCalls) {
     const Expr x = Halide::Var("x") * 1.5f;
     auto called = [&](const Expr &e) {
         return e.as<Halide::Internal::Call>() ? e.as<Halide::Internal::Call>()->name

@@ -1,6 +1,5 @@
-// GPU schedules without a GPU: the CUDA build of every op that has one is assembled by ptxas, where
-// CUDA is installed. (OpenCL runs: tools/check compares it with the reference on whatever device
-// answers.)
+// Tests GPU schedules without a GPU: ptxas, if CUDA is installed, assembles the CUDA build of every
+// op that has one. (For OpenCL, tools/check compares results with the reference on any device.)
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,7 +31,7 @@ TEST(Cuda, EveryGpuOpIsAssembled) {
         k.pipeline.compile_to({{Halide::OutputFileType::device_code, ptx}}, k.arguments(), name,
                               k.target);
         ASSERT_TRUE(std::filesystem::exists(ptx)) << name;
-        // The file ends in a NUL that ptxas refuses.
+        // The file ends in a NUL that ptxas rejects.
         std::ifstream in(ptx, std::ios::binary);
         std::string code((std::istreambuf_iterator<char>(in)), {});
         while (!code.empty() && code.back() == '\0')

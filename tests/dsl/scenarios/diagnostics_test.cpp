@@ -1,5 +1,5 @@
-// What authors get wrong is said with the line of their file and what would be legal, in a build
-// and by the command.
+// Tests that an author's mistake is reported with the line in the author's file and the legal
+// alternatives, in a build and by the command.
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -11,7 +11,7 @@ namespace {
 
 struct Mistake {
     const char *op, *message;
-    bool of_record = false;  // what only a build looks at
+    bool of_record = false;  // Only a build checks it.
 };
 const std::vector<Mistake> mistakes = {
     {"no_such_loop", "e.compute_at(y, c): y has no loop c where e is used; legal are "
@@ -66,7 +66,7 @@ const std::vector<Mistake> mistakes = {
                           "Func of its own"},
 };
 
-// The error of a mistake, whose line in mistakes.cpp has its mark.
+// Returns the error of a mistake; its line in mistakes.cpp has the op's name in a comment.
 std::string error_of(const Mistake &m) {
     std::ifstream source(HALYARD_SOURCE_DIR "/tests/dsl/scenarios/mistakes/mistakes.cpp");
     int number = 1;
@@ -79,27 +79,28 @@ std::string error_of(const Mistake &m) {
     return std::string("mistakes.cpp has no line marked ") + m.op;
 }
 
-class Mistakes : public Command {};
+class Diagnostics : public Command {};
 
-TEST_F(Mistakes, AreExplainedInABuild) {
+TEST_F(Diagnostics, BuildExplainsMistakes) {
     const std::string run = std::string("'" HALYARD_GEN_MISTAKES
                                         "' --isas baseline --name mistakes --out '") +
                             dir.string() + "' 2>'" + dir.string() + "/said'";
     EXPECT_NE(std::system(run.c_str()), 0);
-    const std::string said = text_of(dir / "said");
+    const std::string reported = text_of(dir / "said");
     for (auto &m : mistakes) {
-        EXPECT_NE(said.find(error_of(m) + "\n"), std::string::npos)
+        EXPECT_NE(reported.find(error_of(m) + "\n"), std::string::npos)
             << error_of(m) << "\nwas said as\n"
-            << said;
+            << reported;
     }
-    EXPECT_FALSE(std::regex_search(said, std::regex(R"(\$|Error|\.s\d|Halide|\.h:)"))) << said;
+    EXPECT_FALSE(std::regex_search(reported, std::regex(R"(\$|Error|\.s\d|Halide|\.h:)")))
+        << reported;
 }
 
-TEST_F(Mistakes, AreExplainedByTheCommand) {
+TEST_F(Diagnostics, CommandExplainsMistakes) {
     for (auto &m : mistakes)
         if (!m.of_record)
-            expect_refused(std::string("lower --to llvm --kernels " HALYARD_MISTAKES " ") + m.op,
-                           error_of(m) + "\n");
+            expect_rejected(std::string("lower --to llvm --kernels " HALYARD_MISTAKES " ") + m.op,
+                            error_of(m) + "\n");
 }
 
 struct NoSignature : Op {
@@ -107,19 +108,20 @@ struct NoSignature : Op {
     void reference(Problem &) const override {}
 };
 
-TEST(Ops, NameTheLineOfASignatureThatDoesNotParse) {
+TEST(Ops, NameTheLineOfAnInvalidSignature) {
     OpTable ops;
     try {
         ops.add<NoSignature>();
         FAIL() << "it parsed";
     } catch (const Error &e) {
         EXPECT_TRUE(std::regex_search(
-            e.what(), std::regex(R"(^\[no_signature\] scenarios/diagnostics_test\.cpp:\d+: [^\[])")))
+            e.what(),
+            std::regex(R"(^\[no_signature\] scenarios/diagnostics_test\.cpp:\d+: [^\[])")))
             << e.what();
     }
 }
 
-// A tensor is found by its name, whatever the order in which an op declares its own.
+// An op finds its tensors by name, in whatever order it declares them.
 struct Declared : Op {
     explicit Declared(const char *misnamed = nullptr) : Op("declared", "a[n] b[n] -> c[n]") {
         if (misnamed) input(misnamed);
@@ -147,11 +149,11 @@ TEST(Ops, FindTheirTensorsByName) {
     }
 }
 
-TEST(References, NameWhatIsNotThere) {
+TEST(References, NameMissingTensors) {
     Problem p;
     p.tensors["x"] = Array({2, 0});
     p.dims = {{"n", 2}};
-    const auto said = [](const std::function<void()> &f) -> std::string {
+    const auto reported = [](const std::function<void()> &f) -> std::string {
         try {
             f();
         } catch (const Error &e) {
@@ -159,18 +161,19 @@ TEST(References, NameWhatIsNotThere) {
         }
         return "nothing";
     };
-    EXPECT_EQ(said([&] { p("y"); }), "[reference] reads tensor y: there is x");
-    EXPECT_EQ(said([&] { p["m"]; }),
+    EXPECT_EQ(reported([&] { p("y"); }), "[reference] reads tensor y: there is x");
+    EXPECT_EQ(reported([&] { p["m"]; }),
               "[reference] reads dimension or integer attribute m: there is n");
-    EXPECT_EQ(said([&] { p.real("eps"); }), "[reference] reads real attribute eps: there is none");
-    EXPECT_EQ(said([&] { p("x")(1, 0) = 1; }),
+    EXPECT_EQ(reported([&] { p.real("eps"); }),
+              "[reference] reads real attribute eps: there is none");
+    EXPECT_EQ(reported([&] { p("x")(1, 0) = 1; }),
               "[reference] reads element (1, 0) of a tensor of shape [2,0]");
-    EXPECT_EQ(said([&] { p("x")(0) = 1; }),
+    EXPECT_EQ(reported([&] { p("x")(0) = 1; }),
               "[reference] reads element (0) of a tensor of shape [2,0]");
 }
 
-// 0.5 beside a real is said to want a suffix, at the first place where one writes it.
-TEST_F(Mistakes, OfLiteralsAreExplainedByTheCompiler) {
+// The message about 0.5 with a real asks for a suffix, at the first line that has one.
+TEST_F(Diagnostics, CompilerExplainsLiterals) {
     std::ofstream(dir / "literals.cpp") << R"(#include "dsl/real.h"
 using Halide::Expr, Halide::Func, Halide::Var;
 Func x, y;
@@ -188,14 +191,14 @@ void algorithm() {
                                 " -isystem " HALYARD_HALIDE_INCLUDE " '") +
         (dir / "literals.cpp").string() + "' 2>'" + (dir / "said").string() + "'";
     EXPECT_NE(std::system(run.c_str()), 0);
-    const std::string said = text_of(dir / "said");
-    EXPECT_NE(said.find("write 0.5_r, not 0.5"), std::string::npos) << said;
-    EXPECT_EQ(said.find("ambiguous"), std::string::npos) << said;
-    EXPECT_NE(said.find("literals.cpp:6:"), std::string::npos) << said;
+    const std::string reported = text_of(dir / "said");
+    EXPECT_NE(reported.find("write 0.5_r, not 0.5"), std::string::npos) << reported;
+    EXPECT_EQ(reported.find("ambiguous"), std::string::npos) << reported;
+    EXPECT_NE(reported.find("literals.cpp:6:"), std::string::npos) << reported;
 }
 
-// Lines of another project's CMakeLists.txt, and what CMake is to say of them.
-TEST_F(Mistakes, OfCMakeAreExplained) {
+// Lines of another project's CMakeLists.txt, and the message that CMake must give.
+TEST_F(Diagnostics, CMakeExplainsMistakes) {
     const std::vector<std::pair<std::string, std::string>> all = {
         {"halyard_op(one)\nhalyard_op(one)\nhalyard_library(shop)\n",
          "halyard_op(one) stands here twice"},
@@ -220,24 +223,24 @@ TEST_F(Mistakes, OfCMakeAreExplained) {
                                 (project / "build").string() + "' >'" + (dir / "said").string() +
                                 "' 2>&1";
         EXPECT_NE(std::system(run.c_str()), 0) << all[k].first;
-        const std::string said = std::regex_replace(text_of(dir / "said"), std::regex(R"(\s+)"),
-                                                    " ");
-        EXPECT_NE(said.find(all[k].second), std::string::npos) << said;
-        EXPECT_NE(said.find("CMakeLists.txt"), std::string::npos) << said;
+        const std::string reported = std::regex_replace(text_of(dir / "said"), std::regex(R"(\s+)"),
+                                                        " ");
+        EXPECT_NE(reported.find(all[k].second), std::string::npos) << reported;
+        EXPECT_NE(reported.find("CMakeLists.txt"), std::string::npos) << reported;
     }
 }
 
-TEST_F(Mistakes, OfTheCodeGeneratorTakeNothingDown) {  // LLVM exits at once
+TEST_F(Diagnostics, SurvivesACrashOfTheCodeGenerator) {  // LLVM exits at once.
     const std::string environment = "XDG_CACHE_HOME='" + dir.string() +
                                     "' HL_LLVM_ARGS=-no-such-option";
-    expect_refused("profile softmax --shape \"n=2 c=3\" --time 0.01",
-                   "[softmax] the code generator died (exit ", environment);
-    expect_refused("ablate softmax --shape \"n=2 c=3\"", "[softmax] the code generator died (exit ",
-                   environment);
+    expect_rejected("profile softmax --shape \"n=2 c=3\" --time 0.01",
+                    "[softmax] the code generator died (exit ", environment);
+    expect_rejected("ablate softmax --shape \"n=2 c=3\"",
+                    "[softmax] the code generator died (exit ", environment);
     EXPECT_TRUE(fs::is_empty(dir / "halyard/kernels")) << "half an object is in the cache";
 }
 
-TEST_F(Mistakes, AblateFindsTheDirectiveThatDoesNothing) {
+TEST_F(Diagnostics, AblateFindsADirectiveWithoutEffect) {
     if (host_isa() == Isa::baseline) GTEST_SKIP() << "LLVM vectorizes loops of 4 by itself";
     const Result r = halyard("ablate planted --kernels " HALYARD_MISTAKES
                              " --threads 1 --time 0.05 --rounds 9");
@@ -264,12 +267,12 @@ TEST_F(Mistakes, AblateFindsTheDirectiveThatDoesNothing) {
         << r.out;
 }
 
-TEST_F(Mistakes, ProfileWritesATimeline) {
+TEST_F(Diagnostics, ProfileWritesATimeline) {
     const Result r = halyard("profile softmax_dx --shape \"n=8 c=300\" --variant wide --time 0.05 "
                              "--threads 2 --trace t.json");
     ASSERT_EQ(r.status, 0) << r.err;
     const auto events = nlohmann::json::parse(text_of(dir / "t.json")).at("traceEvents");
-    // by thread: what the slice lies in
+    // The enclosing slices, by thread.
     std::map<int, std::vector<std::pair<double, double>>> open;
     std::map<std::string, int> stages;
     for (auto &e : events) {
@@ -292,8 +295,8 @@ TEST_F(Mistakes, ProfileWritesATimeline) {
     }
     EXPECT_EQ(stages["dx"], 1);
     EXPECT_EQ(stages["dot"], 8) << "once per row";
-    expect_refused("profile softmax --shape \"n=8 c=300\" --time 0.01 --trace none/t.json",
-                   "[none/t.json] can't be written");
+    expect_rejected("profile softmax --shape \"n=8 c=300\" --time 0.01 --trace none/t.json",
+                    "[none/t.json] can't be written");
 }
 
 }  // namespace

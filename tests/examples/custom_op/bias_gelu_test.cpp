@@ -1,5 +1,5 @@
-// The example of a custom operator for Ascend: both of its programs are right, and docs/ascend.md
-// says and shows what the simulator does.
+// Tests the example of a custom operator for Ascend: both of its programs are right, and
+// docs/ascend.md has the simulator's figures and pictures.
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -17,12 +17,12 @@ protected:
 TEST_F(CustomOp, BothProgramsKeepTheContract) {
     const Result r = run("check bias_gelu --device ascend");
     EXPECT_EQ(r.status, 0) << r.out << r.err;
-    // There are five samples, three of which the program by hand takes, each with three sets of
-    // numbers, and a call without elements in each dimension.
+    // There are five samples, of which the handwritten program supports three, each with three sets
+    // of values, and a call without elements in each dimension.
     EXPECT_NE(r.out.find("26 passed"), std::string::npos) << r.out;
 }
 
-TEST_F(CustomOp, BothGiveTheSameBits) {
+TEST_F(CustomOp, BothProgramsGiveTheSameBits) {
     const Tensor x = Tensor::empty({24, 128}, DType::f16);
     const Tensor bias = Tensor::empty({128}, DType::f16);
     for (int i = 0; i < 24 * 128; i++)
@@ -43,8 +43,8 @@ TEST_F(CustomOp, BothGiveTheSameBits) {
               1);
 }
 
-// With HALYARD_WRITE_GOLDENS in the environment the page and its pictures are made anew.
-TEST_F(CustomOp, TheTableIsThatOfThePage) {
+// With HALYARD_WRITE_GOLDENS in the environment, the page and its pictures are written again.
+TEST_F(CustomOp, TableMatchesThePage) {
     std::istringstream table(run("bench bias_gelu --device ascend --shape \"n=4096 c=1024\"").out);
     std::string line;
     std::string text = page;
@@ -64,7 +64,7 @@ TEST_F(CustomOp, TheTableIsThatOfThePage) {
     EXPECT_LT(cycles[1], cycles[0]) << "the page says that the one by hand is faster, and why";
 }
 
-TEST_F(CustomOp, ThePicturesAreThoseOfThePage) {
+TEST_F(CustomOp, PicturesMatchThePage) {
     for (const auto &[variant, file] :
          {std::pair{"", "bias_gelu.svg"}, std::pair{" --variant tik", "bias_gelu_tik.svg"}}) {
         const Result r = run("profile bias_gelu --device ascend --shape \"n=1024 c=1024\"" +

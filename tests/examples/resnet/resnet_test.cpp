@@ -1,4 +1,4 @@
-// ResNet against MindSpore's numbers: its blocks, its loss, and two training steps of ResNet-50.
+// Compares ResNet with MindSpore: its blocks, its loss, and two training steps of ResNet-50.
 #include "examples/resnet/resnet.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ int64_t elements(const ParameterTuple &all) {
     return n;
 }
 
-// With the parameters of the file: y_train, the running statistics after it (ap_), the gradients of
-// sum(dy * y), and y_eval.
+// Sets the file's parameters and compares y_train, the running statistics after it (ap_), the
+// gradients of sum(dy * y), and y_eval.
 void expect_block(const std::string &file, const nn::Cell &block) {
     const auto golden = halyard::golden(file);
     const auto reset = [&] {
@@ -56,14 +56,14 @@ void expect_block(const std::string &file, const nn::Cell &block) {
     expect_close(block(golden.at("x")), golden.at("y_eval"), 2e-6, file);
 }
 
-TEST(ResNet, BlocksOfMindSpore) {
+TEST(ResNet, BlocksMatchMindSpore) {
     expect_block("net_residualblock_8_16_s1", examples::ResidualBlock(8, 16, 1));
     expect_block("net_residualblock_8_16_s2", examples::ResidualBlock(8, 16, 2));
     expect_block("net_residualblock_16_16_s1_identity", examples::ResidualBlock(16, 16, 1));
     expect_block("net_residualblockbase_8_16_s2", examples::ResidualBlockBase(8, 16, 2));
 }
 
-TEST(ResNet, CrossEntropySmoothOfMindSpore) {
+TEST(ResNet, CrossEntropySmoothMatchesMindSpore) {
     for (const double smooth : {0.0, 0.1}) {
         const std::string file = smooth > 0 ? "cross_entropy_smooth_0.1"
                                             : "cross_entropy_smooth_0.0";
@@ -77,8 +77,8 @@ TEST(ResNet, CrossEntropySmoothOfMindSpore) {
     }
 }
 
-// As many weights as torchvision's ResNets have, with 1000 classes.
-TEST(ResNet, Parameters) {
+// The networks have as many weights as torchvision's ResNets with 1000 classes.
+TEST(ResNet, HasAllParameters) {
     EXPECT_EQ(elements(examples::resnet18(1000).trainable_params()), 11689512);
     EXPECT_EQ(elements(examples::resnet34(1000).trainable_params()), 21797672);
     EXPECT_EQ(elements(examples::resnet101(1000).trainable_params()), 44549160);
@@ -87,7 +87,7 @@ TEST(ResNet, Parameters) {
     EXPECT_EQ(elements(net.trainable_params()), 23528522);
     EXPECT_EQ(net.trainable_params().size(), 161u);
     const std::vector<nn::ParamGroup> groups = examples::group_params(net.trainable_params(), 1e-4);
-    // the weights of 53 convolutions and of the last layer
+    // The weights of 53 convolutions and of the last layer.
     EXPECT_EQ(groups[0].params.size(), 54u);
     EXPECT_EQ(groups[1].params.size(), 107u);
     expect_error<AttrError>("[ResNet] layer_nums has 3 numbers, expected 4", [] {
@@ -95,13 +95,13 @@ TEST(ResNet, Parameters) {
     });
 }
 
-// Between MindSpore's own two convolutions lie 1.2e-5 of 2.1 (logits in training) and 2e-6 (first
-// loss). Of the rest the same network in double says where the truth is: logits in evaluation
-// are 3.9e-5 of 37 from it in MindSpore and 1.6e-5 here, norms of gradients up to 5.0e-3 there and
-// 3.3e-3 here, the second loss 8.4e-5 there and 1.2e-4 (AVX-512), 4.3e-5 (AVX2) or 1.8e-4
-// (baseline) here. So they may be 6e-5, 8.6e-3 and 2.7e-4 apart; the step itself takes the loss
-// down by 1.3.
-TEST(ResNet, TwoStepsOfMindSpore) {
+// MindSpore's own two convolutions differ by 1.2e-5 of 2.1 (logits in training) and 2e-6 (first
+// loss). For the rest the same network in double gives the truth. Logits in evaluation are 3.9e-5
+// of 37 from it in MindSpore and 1.6e-5 here; norms of gradients up to 5.0e-3 and 3.3e-3. The
+// second loss is 8.4e-5 from it in MindSpore and 1.2e-4 (AVX-512), 4.3e-5 (AVX2) or 1.8e-4
+// (baseline) here. So the tolerances are 6e-5, 8.6e-3 and 2.7e-4; the step itself lowers the loss
+// by 1.3.
+TEST(ResNet, TwoStepsMatchMindSpore) {
     if (std::getenv("HALYARD_CHECK_QUICK"))
         GTEST_SKIP() << "too long in an instrumented build; the blocks have run";
     const auto golden = halyard::golden("net_resnet50_b4");

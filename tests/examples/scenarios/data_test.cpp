@@ -1,4 +1,4 @@
-// What the examples learn from: image folders made of what ships, and texts.
+// Tests the examples' data: image folders made from the files of the kit, and texts.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ protected:
     fs::path dir;
 };
 
-TEST_F(ExampleData, DigitsAsImages) {
+TEST_F(ExampleData, MakesImagesOfDigits) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 3);
     const dataset::ImageFolderDataset test((dir / "test").string(),
                                            {.decode = true, .shuffle = false});
@@ -34,18 +34,18 @@ TEST_F(ExampleData, DigitsAsImages) {
     for (const dataset::Row &row : test.create_dict_iterator()) {
         const Tensor image = row["image"];
         ASSERT_EQ(image.shape(), (Shape{32, 32, 3}));
-        // grey
+        // The image is grey.
         EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), image.slice(2, 2, 3).to_vector<int>());
     }
 }
 
 // Without a communicator each process would train a network of its own and write to the same files.
-TEST(ResNetTraining, RefusesMoreThanOneDevice) {
+TEST(ResNetTraining, RejectsMoreThanOneDevice) {
     const auto with = [](const char *name, const char *value) {
         setenv(name, value, 1);
-        const std::string said = message([] { examples::resnet::refuse_other_ranks(); });
+        const std::string reported = message([] { examples::resnet::refuse_other_ranks(); });
         unsetenv(name);
-        return said;
+        return reported;
     };
     const std::string why =
         ": there is no communicator, each process would train a network of its own";
@@ -56,7 +56,7 @@ TEST(ResNetTraining, RefusesMoreThanOneDevice) {
     EXPECT_EQ(with("RANK_SIZE", "two"), "[RANK_SIZE] is two, expected 1" + why);
 }
 
-TEST_F(ExampleData, PhotographsAsBatches) {
+TEST_F(ExampleData, ReadsPhotographsInBatches) {
     examples::write_photographs(HALYARD_SOURCE_DIR "/data/photographs", dir, 72, 6);
     const dataset::Dataset train = examples::resnet::create_dataset(dir / "train", 4, 1, 0, true,
                                                                     {.image_size = 63});
@@ -70,13 +70,13 @@ TEST_F(ExampleData, PhotographsAsBatches) {
                                           {.image_size = 63, .augment = true})
              .create_dict_iterator())
         EXPECT_EQ(row["image"].shape(), (Shape{4, 3, 63, 63}));
-    // Two devices share the images: half of them each, the last batch kept for an evaluation.
+    // Two devices get half of the images each; in evaluation the last batch is kept.
     EXPECT_EQ(examples::resnet::create_dataset(dir / "train", 4, 2, 1, false).get_dataset_size(),
               2);
     EXPECT_EQ(examples::resnet::create_dataset(dir / "test", 4, 1, 0, false).get_dataset_size(), 1);
 }
 
-TEST_F(ExampleData, TextsInPieces) {
+TEST_F(ExampleData, SplitsTexts) {
     std::ofstream(dir / "b.txt") << "fgh\xc3\xa4";
     std::ofstream(dir / "a.md") << "abcde";
     std::ofstream(dir / "c.cpp") << "not a text";

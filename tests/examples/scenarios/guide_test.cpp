@@ -1,4 +1,4 @@
-// The examples of examples/guide against MindSpore's numbers.
+// Compares the examples of examples/guide with MindSpore's numbers.
 #include <gtest/gtest.h>
 
 #include "examples/guide/gradient_accumulation.h"
@@ -36,15 +36,15 @@ struct LeNet {
     }
 };
 
-TEST(Guide, Pow) {
+TEST(Guide, PowMatchesMindSpore) {
     const auto golden = halyard::golden("tensor_pow_seed001");
     expect_close(ops::Pow()(Tensor::from<float>({1, 2, 4}), 3.0), golden.at("y0"), 0, "Pow");
     expect_close(F::tensor_pow(Tensor::from<float>({1, 2, 4}), 3.0), golden.at("y0"), 0,
                  "tensor_pow");
 }
 
-// Tolerances as for nn::TrainOneStepCell in tests/train/scenarios/lenet5_test.cpp.
-TEST(Guide, TrainOneStepCell) {
+// Tolerances are those of nn::TrainOneStepCell in tests/train/scenarios/lenet5_test.cpp.
+TEST(Guide, TrainOneStepCellMatchesMindSpore) {
     const auto golden = halyard::golden("net_lenet5");
     const LeNet s, scaled;
     const examples::TrainOneStepCell step(s.with_loss, s.momentum);
@@ -65,8 +65,9 @@ TEST(Guide, TrainOneStepCell) {
               same.net.fc3.weight.data().to_vector<float>());
 }
 
-// Twelve batches of 8, an update every four; the goldens' own gap to batches of 32 is 3e-8.
-TEST(Guide, GradientAccumulation) {
+// Trains twelve batches of 8 with an update every four; the goldens differ from batches of 32 by
+// 3e-8.
+TEST(Guide, GradientAccumulationMatchesMindSpore) {
     const auto golden = halyard::golden("net_lenet5_grad_accumulation");
     const LeNet s;
     const ParameterTuple sums = examples::zeros_like(s.net.trainable_params());
@@ -86,10 +87,10 @@ TEST(Guide, GradientAccumulation) {
     }
 }
 
-// One step with labels that are one-hot, and one with labels that are all zero. There MindSpore's
-// parameters move although the loss is 0 (its gradient is softmax - label, whatever the labels'
-// sum); ours stay, as the derivative of a constant says.
-TEST(Guide, ReLUReduceMeanDense) {
+// One step has one-hot labels and one has labels that are all zero. There MindSpore's parameters
+// change although the loss is 0, because its gradient is softmax - label whatever the labels' sum.
+// Ours stay, as the derivative of a constant requires.
+TEST(Guide, ReLUReduceMeanDenseMatchesMindSpore) {
     const auto golden = halyard::golden("net_relureducemeandense");
     const Tensor x = hash_uniform({32, 2048, 7, 7}, 1);
     for (const std::string kind : {"zero", "onehot"}) {
@@ -105,8 +106,8 @@ TEST(Guide, ReLUReduceMeanDense) {
         const nn::TrainOneStepCell step(
             nn::WithLossCell(net, nn::SoftmaxCrossEntropyWithLogits(false)),
             nn::Momentum(net.trainable_params(), 0.1, 0.1));
-        // All logits of a row are equal, around 513, but for the order of their sums: an ulp there
-        // is 6.1e-5, 9e-6 of the loss.
+        // All logits of a row are equal, around 513, except for the order of their sums: an ulp
+        // there is 6.1e-5, and 9e-6 of the loss.
         expect_close(step(x, label), golden.at(kind + "_loss"), 9e-6, kind);
         const auto first16 = [&](int row) {
             return net.dense.weight.data().slice(0, row, row + 1).slice(1, 0, 16).reshape({16});

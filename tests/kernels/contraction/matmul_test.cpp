@@ -1,5 +1,5 @@
-// matmul beyond what tools/check runs for every op: gradients through the tape, MindSpore's
-// numbers, views, exactness, errors.
+// Tests matmul beyond the checks that tools/check runs for every op: gradients through the tape,
+// MindSpore's numbers, views, exactness, errors.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -29,7 +29,7 @@ Tensor integers(const Shape &shape, unsigned seed = 1) {
     return t;
 }
 
-std::vector<double> product(const Tensor &a, const Tensor &b) {  // of two matrices
+std::vector<double> product(const Tensor &a, const Tensor &b) {  // Multiplies two matrices.
     const int64_t m = a.shape()[0];
     const int64_t k = a.shape()[1];
     const int64_t n = b.shape()[1];
@@ -45,7 +45,7 @@ std::vector<double> product(const Tensor &a, const Tensor &b) {  // of two matri
     return z;
 }
 
-Tensor at(const Tensor &t, int64_t i) {  // the i-th along the first dimension
+Tensor at(const Tensor &t, int64_t i) {  // The i-th slice along the first dimension.
     const Tensor one = t.slice(0, i, i + 1);
     return one.reshape(Shape(t.shape().begin() + 1, t.shape().end()));
 }
@@ -70,7 +70,7 @@ void expect_near(const std::string &what, const Tensor &got, const Tensor &want)
         ASSERT_NEAR(u[i], v[i], 4e-6 * (1 + std::fabs(v[i]))) << what << "[" << i << "]";
 }
 
-// y and the gradients of sum(dy0 * y) in every input, against the golden's y0 and `gradients`.
+// Compares y and the gradients of sum(dy0 * y) in every input with the golden's y0 and `gradients`.
 using Names = std::vector<std::string>;
 void expect_golden(const std::string &name, const Names &inputs, const Names &gradients,
                    const Several &f) {
@@ -88,7 +88,7 @@ void expect_golden(const std::string &name, const Names &inputs, const Names &gr
         expect_near(name + "." + gradients[k], dx[k], g.at(gradients[k]));
 }
 
-TEST(MatMul, MindSporesNumbers) {
+TEST(MatMul, MatchesMindSpore) {
     for (bool ta : {false, true}) {
         for (bool tb : {false, true}) {
             expect_golden("matmul_ta" + std::to_string(ta) + "_tb" + std::to_string(tb),
@@ -131,7 +131,7 @@ TEST(MatMul, GradientsOfEveryTranspositionAndBatch) {
     }
 }
 
-TEST(MatMul, SecondDerivatives) {  // of sum((a b)^2) along a: once more through the tape
+TEST(MatMul, SecondDerivatives) {  // Differentiates sum((a b)^2) in a, through the tape twice.
     gradient_check(
         [](const std::vector<Tensor> &x) {
             Tape tape;
@@ -142,7 +142,7 @@ TEST(MatMul, SecondDerivatives) {  // of sum((a b)^2) along a: once more through
         {numbers({2, 3}, 5), numbers({4, 3}, 6)});
 }
 
-TEST(MatMul, IntegersAreExactForEveryVariantsShapes) {
+TEST(MatMul, IntegersAreExactInEveryVariant) {
     struct Case {
         int64_t m, k, n;
     };
@@ -189,7 +189,7 @@ TEST(MatMul, StridedOffsetAndBroadcastViews) {
     }
 }
 
-TEST(MatMul, EmptySumsAreZeroAndEmptyResultsAreEmpty) {
+TEST(MatMul, EmptySumsAreZero) {
     for (bool tb : {false, true}) {
         for (const DType t : {DType::f32, DType::f16, DType::f64}) {
             const Tensor c = F::matmul(Tensor::zeros({30, 0}, t),
@@ -246,8 +246,8 @@ TEST(MatMul, SameBitsForAnyNumberOfThreads) {
     set_threads(before);
 }
 
-// The BLAS ratio |c - exact| / (eps sum |a||b|). Nothing cancels here, so errors that grow with k
-// show.
+// The BLAS ratio is |c - exact| / (eps sum |a||b|). Nothing cancels here, so errors that grow with
+// k are visible.
 TEST(MatMul, ErrorStaysFlatInK) {
     for (int64_t k : {256, 4096, 65536}) {
         for (int64_t m : {1, 9}) {

@@ -1,4 +1,4 @@
-// conv2d and its gradients: MindSpore's numbers, channels last, exact integers, threads, errors.
+// Tests conv2d and its gradients: MindSpore's numbers, NHWC, exact integers, threads, errors.
 #include <cstring>
 
 #include "primitives/primitive.h"
@@ -48,7 +48,7 @@ Given attributes(const Line &l) {
             {"group", l.group}};
 }
 
-Tensor integers(const Shape &shape, unsigned seed) {  // from -4 to 4
+Tensor integers(const Shape &shape, unsigned seed) {  // Integers from -4 to 4.
     const Tensor t = Tensor::empty(shape, DType::f32);
     uint64_t s = seed * 0x9E3779B97F4A7C15u + 1;
     for (int64_t i = 0; i < t.elements(); i++) {
@@ -58,7 +58,7 @@ Tensor integers(const Shape &shape, unsigned seed) {  // from -4 to 4
     return t;
 }
 
-TEST(Conv2d, AgreesWithMindSpore) {
+TEST(Conv2d, MatchesMindSpore) {
     for (const Line &l : lines) {
         auto g = golden(std::string("conv2d_") + l.name);
         const Given a = attributes(l);
@@ -71,7 +71,7 @@ TEST(Conv2d, AgreesWithMindSpore) {
     }
 }
 
-TEST(Conv2d, ChannelsLastIsTheSameNumbers) {
+TEST(Conv2d, NhwcMatchesNchw) {
     const auto last = [](const Tensor &t) { return t.transpose({0, 2, 3, 1}).copy(); };
     const auto first = [](const Tensor &t) { return t.transpose({0, 3, 1, 2}).copy(); };
     for (const Line &l : lines) {
@@ -90,8 +90,7 @@ TEST(Conv2d, ChannelsLastIsTheSameNumbers) {
     }
 }
 
-// Sums of integers are exact in every order, so whichever variant runs gives the plain loop's
-// numbers.
+// Sums of integers are exact in every order, so every variant gives the plain loop's numbers.
 TEST(Conv2d, IntegersAreExactInEveryVariant) {
     const int64_t n = 16, in = 5, out = 33, h = 10, w = 11;
     const Tensor x = integers({n, in, h, w}, 1);
@@ -137,7 +136,7 @@ TEST(Conv2d, IntegersAreExactInEveryVariant) {
 }
 
 TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
-    // Thirds of integers: every product and every sum is rounded.
+    // Divides integers by three, so that every product and every sum rounds.
     const auto thirds = [](Tensor t) {
         for (int64_t i = 0; i < t.elements(); i++)
             t.data<float>()[i] /= 3;
@@ -163,7 +162,7 @@ TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
     set_threads(before);
 }
 
-TEST(Conv2d, SaysWhatIsWrong) {
+TEST(Conv2d, RejectsInvalidArguments) {
     const Tensor x = Tensor::zeros({1, 4, 5, 5}), weight = Tensor::zeros({2, 4, 3, 3});
     const auto call = [&](const Given &a) {
         return [&x, &weight, a] { run_op("conv2d", {x, weight}, a); };
@@ -192,7 +191,8 @@ TEST(Conv2d, SaysWhatIsWrong) {
     });
 }
 
-// A single window has no stride, and taps that miss the map have no distance: neither costs memory.
+// With a single window the stride has no effect, and taps outside the map have no distance: neither
+// takes memory.
 TEST(Conv2d, ScratchDoesNotGrowWithStrideOrDilation) {
     const Tensor x = Tensor::ones({2, 3, 8, 8}), weight = Tensor::ones({4, 3, 3, 3});
     memory::trim();
@@ -217,17 +217,17 @@ TEST(Conv2d, ScratchDoesNotGrowWithStrideOrDilation) {
     memory::set_limit(0);
 }
 
-// What no kernel can address is refused in words that a caller knows.
-TEST(Conv2d, TooMuchScratchIsAMemoryError) {
+// A call that no kernel can address is rejected in the caller's terms.
+TEST(Conv2d, RejectsTooMuchScratch) {
     const Given padded = {{"pad_mode", "pad"},
                           {"padding", Ints{100000, 100000, 100000, 100000}},
                           {"stride", Ints{100000, 100000}}};
-    const std::string said = message([&] {
+    const std::string reported = message([&] {
         run_op("conv2d", {Tensor::ones({1, 3, 8, 8}), Tensor::ones({4, 3, 3, 3})}, padded);
     });
-    EXPECT_TRUE(said.starts_with("[conv2d] out of memory: ")) << said;
+    EXPECT_TRUE(reported.starts_with("[conv2d] out of memory: ")) << reported;
     for (const char *halides : {"$", "buffer", "padded"})
-        EXPECT_EQ(said.find(halides), std::string::npos) << said;
+        EXPECT_EQ(reported.find(halides), std::string::npos) << reported;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the records of elementwise ops can't say: values at the edges of their domains, casts,
-// integer division, and calls whose outputs lie over their inputs. Expected values are C++'s own
+// Tests of elementwise ops beyond their records: values at the edges of their domains, casts,
+// integer division, and calls whose outputs overlap their inputs. Expected values come from C++'s
 // functions in double.
 #include <gtest/gtest.h>
 
@@ -144,7 +144,7 @@ TEST(Elementwise, IntegerDivision) {
     EXPECT_EQ(powers, (std::vector<int32_t>{1, 8, 64, -27, -1, 0}));
 }
 
-TEST(Elementwise, CastsAtTheirEdges) {
+TEST(Elementwise, CastsAtTheLimits) {
     const Tensor x = tensor<float>({1.9f, -1.9f, nan, inf, -inf, 3e9f, -3e9f, 255.5f, 0.5f, -0.f});
     EXPECT_EQ(
         F::cast(x, DType::i32).to_vector<int32_t>(),
@@ -158,7 +158,7 @@ TEST(Elementwise, CastsAtTheirEdges) {
     EXPECT_EQ(F::cast(tensor<double>({1e300, -1e300, 9007199254740993.0, nan}), DType::i64)
                   .to_vector<int64_t>(),
               (std::vector<int64_t>{INT64_MAX, INT64_MIN, 9007199254740992, 0}));
-    // Just above a tie of f16, but a tie once it is a float: rounding twice would go down.
+    // The value is just above a tie of f16, but a tie in f32: rounding twice would go down.
     EXPECT_EQ(F::cast(tensor<double>({1 + 0x1p-11 + 0x1p-40}), DType::f16).to_vector<double>()[0],
               1 + 0x1p-10);
     EXPECT_EQ(F::cast(tensor<int64_t>({(int64_t(1) << 40) + (int64_t(1) << 32) + 1}), DType::bf16)
@@ -177,7 +177,8 @@ TEST(Elementwise, CopiesOfViews) {
     }
 }
 
-// Every parameter's file holds p0, g<t> and p<t+1>.
+// Returns the largest distance to a golden trajectory; every parameter's file holds p0, g<t> and
+// p<t+1>.
 double trajectory(const std::string &name,
                   const std::function<void(Tensor p, const Tensor &g, int step)> &update) {
     const auto data = golden("opt_" + name);
@@ -193,7 +194,7 @@ double trajectory(const std::string &name,
     return worst;
 }
 
-TEST(Elementwise, UpdatesInPlaceFollowMindSpore) {
+TEST(Elementwise, UpdatesInPlaceMatchMindSpore) {
     Tensor v, m;
     auto state = [](Tensor &s, const Tensor &p, int step) {
         if (step == 1) s = Tensor::zeros(p.shape(), p.dtype());
@@ -228,7 +229,7 @@ TEST(Elementwise, UpdatesInPlaceFollowMindSpore) {
                                           (1 - std::pow(0.9, t)),
                                       0.9, 0.999, 1e-8);
                          }),
-              // 1 - beta2 is formed in double: of a beta2 rounded to float 1.3e-5 of it is lost
+              // 1 - beta2 is computed in double: with beta2 rounded to float, 1.3e-5 of it is lost.
               2e-6);
     // MindSpore's AdamWeightDecay does round its betas, and corrects no bias.
     auto decoupled = [&](double beta1, double beta2) {
@@ -239,7 +240,7 @@ TEST(Elementwise, UpdatesInPlaceFollowMindSpore) {
         };
     };
     EXPECT_LT(trajectory("adamweightdecay", decoupled(0.9f, 0.999f)), 2e-6);
-    // so the scalars weren't rounded
+    // So the scalars weren't rounded.
     EXPECT_GT(trajectory("adamweightdecay", decoupled(0.9, 0.999)), 5e-6);
 }
 
@@ -257,11 +258,11 @@ void expect_near(const Tensor &got, const Tensor &want, double tolerance, const 
     }
 }
 
-TEST(Elementwise, ActivationsFollowMindSpore) {
+TEST(Elementwise, ActivationsMatchMindSpore) {
     // Tolerances of y and dx cover MindSpore's own distance to float64, which is most of each: its
     // exp is 5e-6 off, tanh 8e-5, and with them erf's dx 1.1e-6 (its y only 3e-8), mish's dx 3e-4.
-    // `defect` is an |x| where MindSpore is wrong: slopes at a kink that belong to neither side,
-    // and at 90 an infinity or NaN on the way to a finite value.
+    // `defect` is an |x| at which MindSpore is wrong: derivatives at a kink that belong to neither
+    // side, and at 90 an infinity or NaN on the way to a finite value.
     struct Line {
         const char *golden, *op;
         double y, dx, defect = -1;
@@ -314,7 +315,7 @@ TEST(Elementwise, ActivationsFollowMindSpore) {
     }
 }
 
-TEST(Elementwise, FunctionsOfTwoFollowMindSpore) {
+TEST(Elementwise, BinaryFunctionsMatchMindSpore) {
     struct Line {
         const char *golden, *op;
         double y, d;
@@ -347,7 +348,7 @@ TEST(Elementwise, FunctionsOfTwoFollowMindSpore) {
     expect_near(tape.gradient(y, {x}, g.at("dy0"))[0], g.at("dx0"), 2e-7, "tensor_pow dx");
 }
 
-TEST(Elementwise, CastsAndClipsFollowMindSpore) {
+TEST(Elementwise, CastsAndClipsMatchMindSpore) {
     const auto whole = golden("cast_f32_i32"), half = golden("cast_f32_f16"),
                clip = golden("clip_by_value");
     EXPECT_EQ(F::cast(whole.at("x0"), DType::i32).to_vector<int32_t>(),
@@ -362,9 +363,9 @@ TEST(Elementwise, CastsAndClipsFollowMindSpore) {
     expect_near(tape.gradient(y, {x}, clip.at("dy0"))[0], clip.at("dx0"), 0, "clip_by_value dx");
 }
 
-// Where the conversion is Halide's own code, NaN is as much at stake as where it is an instruction.
-TEST(Elementwise, NanStaysNanInSixteenBits) {
-    for (const KernelEntry &k : library().at("sqrt").kernels) {  // those that the build has
+// NaN is at risk in Halide's own conversion code as much as in an instruction's.
+TEST(Elementwise, KeepsNanInSixteenBits) {
+    for (const KernelEntry &k : library().at("sqrt").kernels) {  // The kernels in the build.
         if (k.dtypes != "f16" || k.backend != "cpu" || k.isa > host_isa()) continue;
         const Force force(k.isa, "");
         for (DType t : {DType::f16, DType::bf16}) {
@@ -378,8 +379,8 @@ TEST(Elementwise, NanStaysNanInSixteenBits) {
     }
 }
 
-// A conversion from f16 is no promise that there is no NaN.
-TEST(Elementwise, NanIsSeenInSixteenBits) {
+// A conversion from f16 does not promise that there is no NaN.
+TEST(Elementwise, DetectsNanInSixteenBits) {
     const Tensor x = tensor<float>({nan, inf, -inf, 1.f, nan, inf});
     for (DType t : {DType::f16, DType::bf16}) {
         const Tensor h = F::cast(x, t);
@@ -398,26 +399,26 @@ TEST(Elementwise, NanIsSeenInSixteenBits) {
     }
 }
 
-// Each state of an update goes over its own input, and over nothing that is still to be read.
-TEST(Elementwise, OutputsLieOnTheirOwnInputsOnly) {
+// Each state of an update overwrites its own input, and nothing that is read later.
+TEST(Elementwise, OutputsOverwriteOnlyTheirOwnInputs) {
     const RegisteredOp &op = library().at("momentum_");
     const Tensor p = Tensor::ones({5}), v = Tensor::ones({5}), g = Tensor::ones({5}),
                  other = Tensor::ones({5});
     const Tensor in[] = {p, v, g};
     const Attrs attrs(op.record);
-    const auto refuses = [&](const Tensor &p_out, const Tensor &v_out) {
+    const auto expect_rejected = [&](const Tensor &p_out, const Tensor &v_out) {
         EXPECT_THROW(dispatch_into(op, in, attrs, std::vector<Tensor>{p_out, v_out}), ShapeError);
     };
-    refuses(v, p);
-    refuses(p, g);
-    refuses(other, other);
+    expect_rejected(v, p);
+    expect_rejected(p, g);
+    expect_rejected(other, other);
     dispatch_into(op, in, attrs, std::vector<Tensor>{p, v});
     EXPECT_FLOAT_EQ(float(v.at({4})), 1.9f);
     EXPECT_FLOAT_EQ(float(p.at({4})), 0.81f);
 }
 
-// a^2 + b^2 vanishes or overflows in float, the slope doesn't.
-TEST(Elementwise, SlopesOfAtan2AtBothEndsOfTheRange) {
+// a^2 + b^2 vanishes or overflows in float; the derivative doesn't.
+TEST(Elementwise, DerivativesOfAtan2AtBothEndsOfTheRange) {
     const Tensor a = tensor<float>({1e-25f, 3e30f, inf, 0.f});
     const Tensor b = tensor<float>({1e-25f, 3e30f, 1.f, 2.f});
     Tape tape;

@@ -1,4 +1,4 @@
-// Pools: MindSpore's numbers, NaN, ties, channels last, bad attributes.
+// Tests pools: MindSpore's numbers, NaN, ties, NHWC, invalid attributes.
 #include "primitives/primitive.h"
 #include "registry/base/parallel.h"
 #include "registry/dispatch/plan.h"
@@ -39,7 +39,7 @@ Given attributes(const Line &l, bool max) {
     return a;
 }
 
-TEST(Pool, AgreesWithMindSpore) {
+TEST(Pool, MatchesMindSpore) {
     for (const Line &l : lines) {
         for (bool max : {true, false}) {
             const std::string name = l.name;
@@ -58,7 +58,7 @@ TEST(Pool, AgreesWithMindSpore) {
     }
 }
 
-TEST(Pool, ChannelsLastIsTheSameNumbers) {
+TEST(Pool, NhwcMatchesNchw) {
     auto g = golden("maxpool2d_same_k3s2_even");
     const Line l = {"", {3, 3}, {2, 2}, "same"};
     const Tensor x = g.at("x0");
@@ -72,7 +72,7 @@ TEST(Pool, ChannelsLastIsTheSameNumbers) {
     }
 }
 
-TEST(Pool, NaNIsKeptAndItsGradientIsItsOwn) {
+TEST(Pool, PropagatesNaN) {
     for (const Given &a :
          {Given{{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}},
           Given{{"kernel_size", Ints{3, 3}}, {"stride", Ints{3, 3}}, {"pad_mode", "same"}}}) {
@@ -88,7 +88,7 @@ TEST(Pool, NaNIsKeptAndItsGradientIsItsOwn) {
     }
 }
 
-TEST(Pool, PaddingNeverWins) {
+TEST(Pool, PaddingIsNeverTheMaximum) {
     for (int64_t stride : {2, 3}) {
         for (float value : {-INFINITY, NAN}) {
             const Given a = {{"kernel_size", Ints{3, 3}},
@@ -123,7 +123,7 @@ TEST(Pool, SameBitsForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-TEST(Pool, RefusesWhatHasNoMeaning) {
+TEST(Pool, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({1, 1, 4, 4});
     EXPECT_THROW(run_op("max_pool2d", {x}, {{"kernel_size", Ints{5, 5}}}), AttrError);
     EXPECT_THROW(run_op("max_pool2d", {x}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{0, 1}}}),
@@ -135,9 +135,9 @@ TEST(Pool, RefusesWhatHasNoMeaning) {
     EXPECT_THROW(run_op("max_pool2d", {Tensor::ones({4, 4})}), ShapeError);
 }
 
-// What a gradient runs over grows with strides and kernels, so kernels get none that reach beyond
+// The range of a gradient grows with strides and kernels, so kernels get none that extend beyond
 // the map.
-TEST(Pool, KernelsGetNoStrideAndNoTapsBeyondTheMap) {
+TEST(Pool, ClampsStridesAndTapsToTheMap) {
     const RegisteredOp &op = find_op("max_pool2d_dx");
     const OperandMeta x = meta_of(Tensor::empty({2, 3, 5, 17}));
     const OperandMeta y = meta_of(Tensor::empty({2, 3, 1, 1}));
@@ -158,7 +158,7 @@ TEST(Pool, KernelsGetNoStrideAndNoTapsBeyondTheMap) {
               40);
 }
 
-TEST(Pool, PaddingAloneIsNoMap) {
+TEST(Pool, RejectsEmptyMapsDespitePadding) {
     const Primitive pool(
         "max_pool2d",
         {{"kernel_size", Ints{9, 7}}, {"pad_mode", "pad"}, {"padding", Ints{8, 8, 6, 6}}});

@@ -1,4 +1,4 @@
-// What the records of the reductions cannot say: special values, ties, nothing to reduce, threads,
+// Tests of reductions beyond their records: special values, ties, empty reductions, threads,
 // MindSpore's numbers.
 #include "primitives/ops/argmax.h"
 #include "primitives/ops/reduce.h"
@@ -19,7 +19,7 @@ Tensor wave(int64_t n) {
     return Tensor::from<float>(v, {n});
 }
 
-TEST(Reduce, AgreesWithMindSpore) {
+TEST(Reduce, MatchesMindSpore) {
     struct Line {
         const char *suffix;
         Ints axis;
@@ -50,7 +50,7 @@ TEST(Reduce, AgreesWithMindSpore) {
     }
 }
 
-TEST(Reduce, NaNWinsWhereverItStands) {
+TEST(Reduce, PropagatesNaNFromAnyPosition) {
     for (int64_t n : {3, 17, 64, 65, 1000, 140000}) {
         for (int64_t at : {int64_t(0), n / 2, n - 1}) {
             Tensor x = wave(n);
@@ -69,7 +69,7 @@ TEST(Reduce, NaNWinsWhereverItStands) {
     EXPECT_TRUE(std::isnan(F::reduce_sum(Tensor::from<float>({inf, -inf})).item()));
 }
 
-TEST(Reduce, TiesShareTheGradientAndTheFirstIsTheArgument) {
+TEST(Reduce, TiesShareTheGradient) {
     const Tensor x = Tensor::from<float>({1, 3, 3, 2, 5, 5, 5, 0}, {2, 4});
     const Tensor dy = Tensor::ones({2});
     const Tensor dx = run_op("reduce_max_dx", {x, F::reduce_max(x, {1}), dy}, {{"axis", Ints{1}}});
@@ -81,7 +81,7 @@ TEST(Reduce, TiesShareTheGradientAndTheFirstIsTheArgument) {
     EXPECT_EQ(F::argmax(g.at("x0")).to_vector<double>(), g.at("y0").to_vector<double>());
 }
 
-TEST(Reduce, OfNothing) {
+TEST(Reduce, EmptyRowsHaveNeutralElements) {
     const Tensor none = Tensor::empty({3, 0});
     EXPECT_EQ(F::reduce_sum(none, {1}).to_vector<float>(), (std::vector<float>{0, 0, 0}));
     EXPECT_EQ(F::reduce_sum(none).item(), 0);
@@ -118,21 +118,21 @@ TEST(Reduce, SameBitsForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-// (8 + log2 n) u sum|x|, on the hardest of sums: every term equal
-TEST(Reduce, ErrorGrowsWithTheDepthOnly) {
+// The bound is (8 + log2 n) u sum|x|, on the hardest of sums: all terms are equal.
+TEST(Reduce, ErrorGrowsOnlyWithTheDepth) {
     const int64_t n = 1 << 22;
     const Tensor x = Tensor::full({n}, 0.1);
     const double exact = double(0.1f) * double(n);
     for (const Tensor &y : {F::reduce_sum(x), F::reduce_sum(x.reshape({n, 1}), {0}),
                             F::reduce_sum(x.reshape({n / 4, 4}), {0, 1})})
         EXPECT_LE(std::fabs(y.item() - exact), (8 + 22) * 0x1p-24 * exact);
-    // Many short rows to each result.
+    // Each result sums many short rows.
     const Tensor rows = F::reduce_sum(Tensor::full({n / 32, 2, 32}, 0.1), {0, 2});
     for (int64_t i : {0, 1})
         EXPECT_LE(std::fabs(rows.at({i}) - exact), (8 + 22) * 0x1p-24 * exact);
 }
 
-TEST(Reduce, VarianceFarFromZero) {  // mean / std = 10^4
+TEST(Reduce, VarianceFarFromZero) {  // The mean is 10^4 standard deviations.
     const int64_t n = 1 << 16;
     std::vector<float> v(static_cast<size_t>(n));
     for (size_t i = 0; i < v.size(); i++)
@@ -143,7 +143,7 @@ TEST(Reduce, VarianceFarFromZero) {  // mean / std = 10^4
     for (float e : v)
         sum += (e - mean) * (e - mean);
     const Tensor x = Tensor::from(v, {n});
-    // The mean, rounded, is at most u |mean| off: its square is all that two passes add.
+    // The rounded mean is at most u |mean| off, and two passes add only its square.
     const double bound = (8 + 16) * 0x1p-24 * sum / double(n) + std::pow(16 * 0x1p-24 * 1e4, 2);
     EXPECT_LE(std::fabs(F::var(x).item() - sum / double(n)), bound);
     EXPECT_LE(std::fabs(F::var(x.reshape({n / 64, 64}), {0, 1}).item() - sum / double(n)), bound);
@@ -160,7 +160,7 @@ TEST(Reduce, Strides) {
                  "transposed");
 }
 
-// Of nothing in any number of dimensions.
+// Reduces tensors without elements in any number of dimensions.
 TEST(Reduce, WithoutElements) {
     for (const Shape &shape :
          {Shape{0}, Shape{0, 0}, Shape{7, 0, 0}, Shape{0, 3, 0}, Shape{4, 0, 0, 7}}) {

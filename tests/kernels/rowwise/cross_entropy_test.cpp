@@ -1,4 +1,5 @@
-// Softmax, its logarithm and the losses: special values, labels out of range, MindSpore's numbers.
+// Tests softmax, its logarithm and the losses: special values, labels out of range, MindSpore's
+// numbers.
 #include "primitives/ops/cross_entropy.h"
 #include "primitives/ops/one_hot.h"
 #include "primitives/ops/softmax.h"
@@ -10,7 +11,7 @@ namespace {
 const float nan = NAN;
 const float inf = INFINITY;
 
-TEST(Softmax, AgreesWithMindSpore) {  // whose own error is 1e-5 relative
+TEST(Softmax, MatchesMindSpore) {  // MindSpore's own error is 1e-5 relative.
     for (const auto &[name, axis] : std::map<std::string, int>{
              {"softmax_last", -1}, {"softmax_ax1_4d", 1}, {"softmax_large", -1}}) {
         auto g = golden(name);
@@ -43,7 +44,7 @@ TEST(Softmax, NaNStaysInItsRow) {
     EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{.5f, 0, .5f}));
 }
 
-TEST(CrossEntropy, AgreesWithMindSpore) {
+TEST(CrossEntropy, MatchesMindSpore) {
     auto sparse = golden("sce_sparse_none");
     const Tensor labels = sparse.at("x1").to(DType::i32);
     expect_close(F::sparse_softmax_cross_entropy(sparse.at("x0"), labels), sparse.at("y0"), 1e-5,
@@ -62,8 +63,8 @@ TEST(CrossEntropy, AgreesWithMindSpore) {
         dense.at("dx0"), 1e-5, "dense dlogits");
 }
 
-// MindSpore's is softmax - labels
-TEST(CrossEntropy, LabelsThatSumToOtherThanOneHaveTheTrueGradient) {
+// MindSpore's gradient is softmax - labels.
+TEST(CrossEntropy, UnnormalisedLabelsHaveTheTrueGradient) {
     auto g = golden("sce_dense_unnormalized_labels");
     const Tensor dx = run_op("softmax_cross_entropy_dlogits",
                              {g.at("x0"), g.at("x1"), Tensor::ones({6})});
@@ -71,11 +72,11 @@ TEST(CrossEntropy, LabelsThatSumToOtherThanOneHaveTheTrueGradient) {
         double sum = 0;
         for (int64_t j = 0; j < 10; j++)
             sum += dx.at({i, j});
-        EXPECT_NEAR(sum, 0, 1e-5);  // logits may be shifted
+        EXPECT_NEAR(sum, 0, 1e-5);  // Shifting the logits changes nothing.
     }
 }
 
-TEST(CrossEntropy, LabelsOutOfRangeCostNothing) {
+TEST(CrossEntropy, LabelsOutOfRangeHaveNoLoss) {
     const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3});
     const Tensor labels = Tensor::from<int32_t>({3, -1, 2});
     const Tensor loss = F::sparse_softmax_cross_entropy(x, labels);
@@ -89,7 +90,7 @@ TEST(CrossEntropy, LabelsOutOfRangeCostNothing) {
     EXPECT_LT(dx.at({2, 2}), 0);
 }
 
-TEST(OneHot, AgreesWithMindSpore) {
+TEST(OneHot, MatchesMindSpore) {
     const Tensor on = Tensor::scalar(0.9), off = Tensor::scalar(0.011111111111111112);
     for (const auto &[name, axis] :
          std::map<std::string, int>{{"onehot_axm1", -1}, {"onehot_ax0", 0}}) {

@@ -1,5 +1,5 @@
-// Products of every kernel: the BLAS tester's ratio for sums of up to 65536 terms, and integers,
-// whose sums are exact in any order.
+// Tests products of every kernel: the BLAS tester's ratio for sums of up to 65536 terms, and
+// integers, whose sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,10 +12,10 @@
 namespace halyard {
 namespace {
 
-constexpr double unit = 0x1p-24;  // of rounding to f32
-constexpr double most_ratio = 4;  // the contract allows 16
+constexpr double unit = 0x1p-24;  // The unit roundoff of f32.
+constexpr double max_ratio = 4;   // The contract allows 16.
 
-// splitmix64 of a counter.
+// Returns splitmix64 of a counter.
 uint64_t random_bits(uint64_t seed, uint64_t i) {
     uint64_t z = (i + 1) * 0x9E3779B97F4A7C15u + seed * 0xD1B54A32D192ED03u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -23,14 +23,15 @@ uint64_t random_bits(uint64_t seed, uint64_t i) {
     return z ^ z >> 31;
 }
 
-Tensor reals(const Shape &shape, uint64_t seed) {  // in [-1, 1)
+Tensor reals(const Shape &shape, uint64_t seed) {  // Values in [-1, 1).
     const Tensor t = Tensor::empty(shape);
     for (int64_t i = 0; i < t.elements(); i++)
         t.data<float>()[i] = float(random_bits(seed, uint64_t(i)) >> 40) * 0x1p-23F - 1;
     return t;
 }
 
-// -1, 0 and 1, and so few that are not 0 that a sum of `terms` products stays below `most`.
+// Returns values -1, 0 and 1, with so few that are not 0 that a sum of `terms` products stays below
+// `most`.
 Tensor integers(const Shape &shape, DType dtype, int64_t terms, int64_t most, uint64_t seed) {
     const Tensor t = Tensor::empty({shape.elements()}, dtype);
     const auto every = uint64_t(std::max<int64_t>(1, 4 * terms / most));
@@ -41,7 +42,7 @@ Tensor integers(const Shape &shape, DType dtype, int64_t terms, int64_t most, ui
     return t.reshape(shape);
 }
 
-// Calls every kernel of the op for these dtypes that takes the call; gives how many did.
+// Calls every kernel of the op for these dtypes that supports the call, and returns their number.
 template<class Use> int each_kernel(const RegisteredOp &op, const std::vector<Tensor> &in,
                                     const Attrs &attrs, const Use &use) {
     std::set<std::pair<Isa, std::string>> all;
@@ -56,14 +57,14 @@ template<class Use> int each_kernel(const RegisteredOp &op, const std::vector<Te
             const Tensor y = dispatch1(op, in, attrs);
             use(std::string(name_of(isa)) + "/" + variant, y);
             taken++;
-        } catch (const DispatchError &) {  // its variant doesn't take this shape
+        } catch (const DispatchError &) {  // The variant doesn't support this shape.
         }
     }
     return taken;
 }
 
 struct Dense {
-    std::vector<double> sum, magnitude;  // of a[m,k] b[k,n]
+    std::vector<double> sum, abs_sum;  // of a[m,k] b[k,n]
     Dense(const Tensor &a, const Tensor &b) {
         const auto m = size_t(a.shape()[0]);
         const auto k = size_t(a.shape()[1]);
@@ -71,13 +72,13 @@ struct Dense {
         const std::vector<double> x = a.to_vector<double>();
         const std::vector<double> y = b.to_vector<double>();
         sum.resize(m * n);
-        magnitude.resize(m * n);
+        abs_sum.resize(m * n);
         for (size_t i = 0; i < m; i++) {
             for (size_t t = 0; t < k; t++) {
                 for (size_t j = 0; j < n; j++) {
                     const double p = x[i * k + t] * y[t * n + j];
                     sum[i * n + j] += p;
-                    magnitude[i * n + j] += std::fabs(p);
+                    abs_sum[i * n + j] += std::fabs(p);
                 }
             }
         }
@@ -103,7 +104,7 @@ TEST(Products, KeepTheBlasRatioForAnyK) {
                         const std::vector<double> got = c.to_vector<double>();
                         for (size_t i = 0; i < got.size(); i++) {
                             const double ratio = std::fabs(got[i] - expected.sum[i]) /
-                                                 (unit * expected.magnitude[i]);
+                                                 (unit * expected.abs_sum[i]);
                             if (ratio > worst) {
                                 worst = ratio;
                                 where = kernel + " k=" + std::to_string(k) +
@@ -116,13 +117,13 @@ TEST(Products, KeepTheBlasRatioForAnyK) {
     }
     std::printf("  worst of %d calls: %.2f, %s\n", kernels, worst, where.c_str());
     EXPECT_GT(kernels, 30);
-    EXPECT_LE(worst, most_ratio) << where;
+    EXPECT_LE(worst, max_ratio) << where;
 }
 
-TEST(Products, OfIntegersAreExact) {
+TEST(Products, IntegersAreExact) {
     const RegisteredOp &op = library().at("matmul");
     int kernels = 0;
-    // above it integers are rounded
+    // Above this limit integers are rounded.
     const std::pair<DType, int64_t> most[] = {
         {DType::f32, 1 << 24}, {DType::f16, 1 << 11}, {DType::bf16, 1 << 8}};
     for (auto &[dtype, limit] : most) {
@@ -130,7 +131,7 @@ TEST(Products, OfIntegersAreExact) {
             const Tensor a = integers({12, k}, dtype, k, limit, 3);
             const Tensor b = integers({k, 64}, dtype, k, limit, 4);
             const Dense expected(a, b);
-            for (const double v : expected.magnitude)
+            for (const double v : expected.abs_sum)
                 ASSERT_LT(v, double(limit));
             kernels += each_kernel(op, {a, b}, Attrs(op.record),
                                    [&](const std::string &kernel, const Tensor &c) {
@@ -142,7 +143,7 @@ TEST(Products, OfIntegersAreExact) {
     EXPECT_GT(kernels, 9);
 }
 
-TEST(Products, OfConvolutionsOfIntegersAreExact) {
+TEST(Products, IntegerConvolutionsAreExact) {
     const RegisteredOp &op = library().at("conv2d");
     int kernels = 0;
     const std::pair<DType, int64_t> most[] = {

@@ -1,5 +1,5 @@
-// Gradients of what is stated in terms of conv2d and of pools, fused convolutions, folded batch
-// normalisation, refusals.
+// Tests gradients of composites of conv2d and of pools, fused convolutions, folded batch
+// normalisation, and rejected calls.
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
 #include "primitives/ops/channels.h"
@@ -29,7 +29,7 @@ void check_gradients(const Line &l) {
     gradient_check([&](const Tensors &in) { return Primitive(l.op, l.attrs).run(in)[0]; }, x);
 }
 
-TEST(Convolutions, Gradients) {
+TEST(Convolutions, GradientsMatchDifferences) {
     for (const Line &l : {
              Line{"conv1d",
                   {{2, 4, 7}, {6, 2, 3}},
@@ -67,7 +67,7 @@ TEST(Convolutions, Gradients) {
         check_gradients(l);
 }
 
-TEST(Convolutions, GradientsOfPools) {
+TEST(Convolutions, GradientsOfPoolsMatchDifferences) {
     for (const Line &l : {
              Line{"max_pool1d",
                   {{2, 2, 9}},
@@ -114,7 +114,7 @@ TEST(Convolutions, GradientsOfPools) {
         {numbers({1, 2, 4, 4})});
 }
 
-TEST(Convolutions, SecondDerivatives) {
+TEST(Convolutions, SecondDerivativesMatchDifferences) {
     const Tensor x = numbers({1, 2, 4, 3}, 1), weight = numbers({2, 2, 2, 2}, 2),
                  dy = numbers({1, 2, 3, 2}, 3);
     gradient_check(
@@ -129,7 +129,7 @@ TEST(Convolutions, SecondDerivatives) {
         {x, dy, weight});
 }
 
-TEST(Convolutions, UnpoolingPutsMaximaBack) {
+TEST(Convolutions, UnpoolingRestoresMaxima) {
     const Tensor x = Tensor::from<float>({1, 5, 2, 0, 3, 4, 7, 6}, {1, 2, 2, 2});
     const Given window{{"kernel_size", Ints{1, 2}}, {"stride", Ints{1, 2}}};
     const Tensors pooled = Primitive("max_pool2d_with_indices", window).run({x});
@@ -148,9 +148,8 @@ TEST(Convolutions, UnpoolingPutsMaximaBack) {
         {numbers({1, 1, 2})});
 }
 
-// In f32 one kernel does what several ops do otherwise, and its gradients are told apart from
-// theirs by nothing but rounding.
-TEST(Convolutions, FusedIsTheSameAsItsParts) {
+// In f32 one kernel replaces several ops, and its gradients differ from theirs only by rounding.
+TEST(Convolutions, FusedMatchesSeparateOps) {
     const auto f32 = [](const Shape &s, unsigned seed) {
         return F::cast(numbers(s, seed), DType::f32);
     };
@@ -179,7 +178,7 @@ TEST(Convolutions, FusedIsTheSameAsItsParts) {
     }
 }
 
-TEST(Convolutions, FoldedBatchNorm) {
+TEST(Convolutions, FoldedBatchNormMatches) {
     const Tensor x = numbers({2, 3, 5, 4}, 1), weight = numbers({4, 3, 2, 2}, 2),
                  bias = numbers({4}, 3), gamma = numbers({4}, 4), beta = numbers({4}, 5);
     const Tensor mean = numbers({4}, 6);
@@ -195,7 +194,7 @@ TEST(Convolutions, FoldedBatchNorm) {
                  "conv2d of folded weights");
 }
 
-TEST(Convolutions, Refusals) {
+TEST(Convolutions, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({1, 3, 5});
     expect_error<ShapeError>("[conv1d] weight.c/group is 2, expected 3 with c=3, group=1", [&] {
         run_op("conv1d", {x, Tensor::ones({4, 2, 3})});

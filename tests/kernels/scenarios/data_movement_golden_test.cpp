@@ -1,4 +1,4 @@
-// Movement against PyTorch: tests/goldens/movement_pytorch.py computed the numbers.
+// Compares ops that move data with PyTorch: tests/goldens/movement_pytorch.py computed the numbers.
 #include "primitives/autograd/tape.h"
 #include "primitives/ops/indexing.h"
 #include "primitives/ops/resize.h"
@@ -11,7 +11,7 @@
 namespace halyard {
 namespace {
 
-// Holds f(x, x1) of case `name`, and its gradients in x and x1, against PyTorch's.
+// Compares f(x, x1) of case `name`, and its gradients in x and x1, with PyTorch's.
 struct Goldens {
     const std::map<std::string, Tensor> all = golden("movement_pytorch");
     using Function = std::function<Tensor(const Tensor &x, const Tensor &x1)>;
@@ -32,10 +32,10 @@ struct Goldens {
     }
 };
 
-// PyTorch computes places and weights in f32, ours are double: what differs is its rounding.
+// PyTorch computes positions and weights in f32, ours are double; its rounding is the difference.
 constexpr double of_f32_weights = 4e-6, sums = 5e-7;
 
-TEST(Movement, ResizesLikePyTorch) {
+TEST(DataMovement, ResizesMatchPyTorch) {
     const Goldens g;
     for (const Ints &size : {Ints{13, 20}, Ints{4, 5}}) {
         const std::string tag = std::to_string(size[0]) + "x" + std::to_string(size[1]);
@@ -60,7 +60,7 @@ TEST(Movement, ResizesLikePyTorch) {
              [](const Tensor &x, const Tensor &) { return F::interpolate(x, {17}, 0, "linear"); });
 }
 
-TEST(Movement, GathersAndScattersLikePyTorch) {
+TEST(DataMovement, GathersAndScattersMatchPyTorch) {
     const Goldens g;
     g.expect("gather", sums, [&](const Tensor &x, const Tensor &) {
         return F::gather_elements(x, g.at("gather", "index"), 1);
@@ -79,7 +79,7 @@ TEST(Movement, GathersAndScattersLikePyTorch) {
     });
 }
 
-TEST(Movement, PadsFoldsAndTurnsLikePyTorch) {
+TEST(DataMovement, PadsFoldsAndRotationsMatchPyTorch) {
     const Goldens g;
     for (const char *mode : {"reflect", "replicate", "circular", "constant"}) {
         g.expect(std::string("pad_") + mode, sums, [&](const Tensor &x, const Tensor &) {

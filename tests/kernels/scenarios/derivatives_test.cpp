@@ -1,4 +1,5 @@
-// Slopes of elementwise functions: far from 0 in every dtype, at NaN, and where a function bends.
+// Tests derivatives of elementwise functions: far from 0 in every dtype, at NaN, and at
+// breakpoints.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +12,7 @@ namespace {
 
 using Long = long double;
 
-double slope(const RegisteredOp &op, double saved, DType t) {
+double derivative(const RegisteredOp &op, double saved, DType t) {
     const Tensor x = Tensor::from(std::vector<double>{saved}, {1}).to(t);
     const Tensor dy = Tensor::from(std::vector<double>{1}, {1}).to(t);
     return dispatch(op, std::vector{x, dy}, Attrs(op.record))[0].to_vector<double>()[0];
@@ -20,17 +21,17 @@ double slope(const RegisteredOp &op, double saved, DType t) {
 Long sigmoid(Long x) {
     return 1 / (1 + std::exp(-x));
 }
-Long logistic_slope(Long x, Long factor) {
+Long logistic_derivative(Long x, Long factor) {
     return sigmoid(factor * x) * (1 + factor * x * sigmoid(-factor * x));
 }
 
 struct Function {
     const char *name;
-    Long (*slope)(Long x);
+    Long (*derivative)(Long x);
 };
 const std::vector<Function> functions = {
-    {"silu_dx", [](Long x) { return logistic_slope(x, 1); }},
-    {"fast_gelu_dx", [](Long x) { return logistic_slope(x, 1.702L); }},
+    {"silu_dx", [](Long x) { return logistic_derivative(x, 1); }},
+    {"fast_gelu_dx", [](Long x) { return logistic_derivative(x, 1.702L); }},
     {"gelu_dx",
      [](Long x) {
          return std::erfc(-x / std::sqrt(2.0L)) / 2 +
@@ -51,9 +52,9 @@ const std::vector<Function> functions = {
     {"erf_dx", [](Long x) { return 2 / std::sqrt(3.14159265358979323846L) * std::exp(-x * x); }},
 };
 
-// A kernel holds what it computes with within bounds, where the result has its limits. Where it
-// hasn't, a slope would be flat.
-TEST(Slopes, AreRightForAllNumbers) {
+// A kernel clamps intermediate values only where the result has reached its limit. Elsewhere the
+// derivative would be flat.
+TEST(Derivatives, AreAccurateForAllMagnitudes) {
     for (auto &[name, exact] : functions) {
         for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
             for (double size :
@@ -73,14 +74,14 @@ TEST(Slopes, AreRightForAllNumbers) {
                     const auto want = double(exact(rounded));
                     const double arithmetic =
                         (t == DType::f64 ? 0x1p-52 : 0x1p-23) *
-                        // of an argument of e
+                        // The error of an argument of e.
                         (64 +
                          4 * std::fmin(std::fabs(rounded) + std::pow(std::fabs(rounded), 3) / 10,
                                        1000));
                     const double allowed = (arithmetic +
                                             (t == DType::f64 || t == DType::f32 ? 0 : eps)) *
                                            std::fmax(std::fabs(want), least);
-                    EXPECT_LE(std::fabs(slope(library().at(name), rounded, t) - want), allowed)
+                    EXPECT_LE(std::fabs(derivative(library().at(name), rounded, t) - want), allowed)
                         << name << " of " << name_of(t) << " at " << rounded;
                 }
             }
@@ -88,7 +89,7 @@ TEST(Slopes, AreRightForAllNumbers) {
     }
 }
 
-// Every gradient of a function of one tensor that has no attributes, with what it saves.
+// Returns every gradient of a function of one tensor that has no attributes, with the op.
 std::vector<std::pair<const RegisteredOp *, const RegisteredOp *>> gradients() {
     std::vector<std::pair<const RegisteredOp *, const RegisteredOp *>> all;
     for (const RegisteredOp *g : library().ops()) {
@@ -102,33 +103,33 @@ std::vector<std::pair<const RegisteredOp *, const RegisteredOp *>> gradients() {
     return all;
 }
 
-double slope_of(const RegisteredOp &forward, const RegisteredOp &gradient, double x) {
+double derivative_at(const RegisteredOp &forward, const RegisteredOp &gradient, double x) {
     double saved = x;
     if (gradient.signature.inputs[0].name == "y") {
         saved = dispatch(forward, std::vector{Tensor::from(std::vector<double>{x}, {1})},
                          Attrs(forward.record))[0]
                     .to_vector<double>()[0];
     }
-    return slope(gradient, saved, DType::f64);
+    return derivative(gradient, saved, DType::f64);
 }
 
-TEST(Slopes, AtNanAreNanOrZero) {
+TEST(Derivatives, AreNanOrZeroAtNan) {
     ASSERT_GT(gradients().size(), 30u);
     for (auto &[forward, gradient] : gradients()) {
-        const double s = slope_of(*forward, *gradient, NAN);
+        const double s = derivative_at(*forward, *gradient, NAN);
         EXPECT_TRUE(std::isnan(s) || s == 0) << gradient->record.name << " is " << s;
     }
 }
 
-TEST(Slopes, AtKinksAreBetweenThoseOfBothSides) {
+TEST(Derivatives, AreBetweenThoseOfBothSidesAtKinks) {
     for (auto &[forward, gradient] : gradients()) {
         for (double x : {-6., -3., -1., -0.5, 0., 0.5, 1., 3., 6.}) {
             const double step = 1e-6;
-            const double below = slope_of(*forward, *gradient, x - step);
-            const double above = slope_of(*forward, *gradient, x + step);
-            const double s = slope_of(*forward, *gradient, x);
+            const double below = derivative_at(*forward, *gradient, x - step);
+            const double above = derivative_at(*forward, *gradient, x + step);
+            const double s = derivative_at(*forward, *gradient, x);
             const double room = 1e-3 * (std::fabs(below) + std::fabs(above)) + 1e-5;
-            // a pole, or the end of its domain
+            // This is a pole, or the end of its domain.
             if (!std::isfinite(s) || !std::isfinite(below + above)) continue;
             EXPECT_GE(s, std::fmin(below, above) - room) << gradient->record.name << " at " << x;
             EXPECT_LE(s, std::fmax(below, above) + room) << gradient->record.name << " at " << x;

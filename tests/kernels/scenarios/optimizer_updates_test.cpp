@@ -1,5 +1,5 @@
-// Updates over five steps, and clipping by norm, against MindSpore and against the papers' formulas
-// in double (tests/goldens/updates.py).
+// Compares updates over five steps, and clipping by norm, with MindSpore and with the papers'
+// formulas in double (tests/goldens/updates.py).
 #include <functional>
 
 #include "primitives/composites/clip.h"
@@ -17,8 +17,8 @@ namespace {
 
 using Step = std::function<void(const Tensor &p, const Tensor &g, int t)>;
 
-// The largest distance from the golden parameters after any step; `suffix` names the parameter of
-// those files that have several.
+// Returns the largest distance from the golden parameters after any step; `suffix` names the
+// parameter in files that have several.
 double distance(const std::string &name, const std::string &suffix, const Step &step) {
     const auto data = golden("opt_" + name);
     const Tensor p = data.at("p0" + suffix).copy();
@@ -47,7 +47,7 @@ const std::string of_mindspore = "_conv.weight";
 
 }  // namespace
 
-TEST(Updates, AdaptiveOnesOfMindSpore) {
+TEST(Updates, AdaptiveMatchMindSpore) {
     State sum{0.1}, mean, square{1}, moment, most;
     const Step adagrad = [&](const Tensor &p, const Tensor &g, int t) {
         F::adagrad_(p, sum.of(p, t), g, 0.1);
@@ -68,10 +68,10 @@ TEST(Updates, AdaptiveOnesOfMindSpore) {
     EXPECT_LT(distance("rmsprop", of_mindspore, rms), 1e-6);
     EXPECT_LT(distance("rmsprop_centered", of_mindspore, centered), 1e-6);
     EXPECT_LT(distance("adamax", of_mindspore, ada_max), 1e-6);
-    EXPECT_GT(distance("rmsprop", of_mindspore, plain), 1e-3);  // the comparison can fail
+    EXPECT_GT(distance("rmsprop", of_mindspore, plain), 1e-3);  // The comparison can fail.
 }
 
-TEST(Updates, LayerwiseOnesOfTheirPapers) {
+TEST(Updates, LayerwiseMatchTheirPapers) {
     State m, v;
     const auto lamb = [&](double decay) -> Step {
         return [&, decay](const Tensor &p, const Tensor &g, int t) {
@@ -99,11 +99,11 @@ TEST(Updates, LayerwiseScalesAreOneForZeros) {
     EXPECT_EQ(F::lars_update(zero, g, 0.001).at({1}), 2);
 }
 
-TEST(Updates, ClippingByNormOfMindSpore) {
+TEST(Updates, ClippingByNormMatchesMindSpore) {
     const auto data = golden("clip_norms");
     const Tensor x = data.at("x0");
     expect_close(F::clip_by_norm(x, 1), data.at("by_norm_two"), 1e-6, "2-norm");
-    // MindSpore's 1-norm sums without taking absolute values
+    // MindSpore's 1-norm sums without taking absolute values.
     EXPECT_NEAR(F::norm(F::clip_by_norm(x, 2, 1), {}, false, 1).item(), 2, 1e-5);
     expect_close(F::clip_by_norm(x, 0.5, INFINITY), data.at("by_norm_inf"), 1e-6, "largest");
     EXPECT_EQ(F::clip_by_norm(x, 100).to_vector<float>(), x.to_vector<float>());
@@ -114,15 +114,15 @@ TEST(Updates, ClippingByNormOfMindSpore) {
                          1e-6, "global");
         }
     }
-    // its square overflows in f16
+    // Its square overflows in f16.
     EXPECT_NEAR(F::clip_by_norm(Tensor::full({70000}, 1, DType::f16), 1).at({0}),
                 1 / std::sqrt(70000.), 1e-5);
 }
 
-TEST(Updates, RefusesWhatMakesNoSense) {
+TEST(Updates, RejectsInvalidArguments) {
     const Tensor p = Tensor::ones({3}), q = Tensor::ones({4});
     EXPECT_THROW(F::lamb_(p, q, p, p), ShapeError);
-    EXPECT_THROW(F::lamb_(p, p, p, p), ShapeError);  // one memory for two states
+    EXPECT_THROW(F::lamb_(p, p, p, p), ShapeError);  // Two states share memory.
     EXPECT_THROW(F::lamb_(p, p.copy(), p.copy(), p.copy(), 0.1, 0.9, 0.999, 1e-6, 0, 1, 0),
                  AttrError);
     EXPECT_THROW(F::clip_by_norm(p, 0), AttrError);

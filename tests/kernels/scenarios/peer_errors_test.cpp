@@ -1,6 +1,6 @@
-// The two-benchmark rule: against double, our largest, mean and root mean square errors are at most
-// 2, 1.2 and 1.2 times PyTorch's, on the same inputs (goldens/peer_errors.py, which says what is
-// counted). The numbers belong to this machine's best kernels.
+// Compares errors with PyTorch's: against double, our largest, mean and root mean square errors are
+// at most 2, 1.2 and 1.2 times PyTorch's on the same inputs (tests/goldens/peer_errors.py defines
+// them). The numbers belong to this machine's best kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace halyard {
 namespace {
 
-// Where we are behind, though within the op's own contract.
+// The cases in which we are less accurate, though within the op's contract.
 const std::map<std::string, std::string> behind = {
     {"cos", "PyTorch's (SLEEF) is the closer"},
     {"tan", "PyTorch's (SLEEF) is the closer"},
@@ -35,7 +35,7 @@ const std::map<std::string, std::string> behind = {
     {"conv2d", "of sums that cancel to a thousandth, where the largest relative error is luck"},
 };
 
-Tensor uniform(const nlohmann::json &input) {  // splitmix64 of a counter
+Tensor uniform(const nlohmann::json &input) {  // Returns splitmix64 of a counter as values.
     const Tensor t = Tensor::empty(Shape(input["shape"].get<std::vector<int64_t>>()));
     const double low = input["low"];
     const double high = input["high"];
@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, AttrValue>> attributes_of(const nlohmann::jso
     return all;
 }
 
-TEST(PeerErrors, AreNotMuchSmaller) {
+TEST(PeerErrors, AreNotMuchSmallerThanOurs) {
     if (host_isa() != Isa::avx512) GTEST_SKIP() << "what is listed was measured with AVX-512";
     const auto stored = nlohmann::json::parse(
         std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/peer_errors.json"));

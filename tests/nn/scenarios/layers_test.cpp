@@ -1,4 +1,4 @@
-// What goldens don't say of layers: orders of dimensions, names, refusals.
+// Tests of layers beyond the goldens: orders of dimensions, names, invalid arguments.
 #include <gtest/gtest.h>
 
 #include "nn/activation.h"
@@ -48,7 +48,7 @@ TEST(Layers, BatchNormTakesAnActivationAndAShortcut) {
     }
 }
 
-TEST(Layers, ChannelsLastIsTheSame) {
+TEST(Layers, NhwcMatchesNchw) {
     const Tensor x = F::normal({2, 4, 7, 6});
     const Conv2d conv(4, 6, {3, 2}, {.stride = 2, .group = 2, .has_bias = true});
     const Conv2d conv_last(4, 6, {3, 2},
@@ -99,7 +99,7 @@ TEST(Layers, NamesOfParameters) {
               "layers.0.norm2.beta[4]");
 }
 
-TEST(Layers, CellsOfOneStepAreTheirLayers) {
+TEST(Layers, OneStepCellsMatchTheirLayers) {
     const Tensor x = F::normal({1, 3, 4});
     const Tensor step = F::reshape(x, {3, 4});
     const Tensor h = Tensor::zeros({3, 5});
@@ -132,7 +132,7 @@ TEST(Layers, DropoutBetweenRecurrentLayersOnlyInTraining) {
     EXPECT_NE(lstm(x).output.to_vector<float>(), y);
 }
 
-TEST(Layers, LossesOfOnesOwn) {
+TEST(Layers, CustomLosses) {
     struct Squared : LossBase {
         using LossBase::LossBase;
         Tensor construct(const Tensor &y, const Tensor &label) const override {
@@ -151,7 +151,7 @@ TEST(Layers, LossesOfOnesOwn) {
     EXPECT_EQ(Squared("sum")(y, label, weights).item(), 8);
 }
 
-TEST(Layers, Edges) {
+TEST(Layers, EdgeCases) {
     const Embedding embedding(5, 2, "ones", 3);
     EXPECT_EQ(embedding(Tensor::from<int32_t>({3, 4})).to_vector<float>(),
               (std::vector<float>{0, 0, 1, 1}));
@@ -170,7 +170,7 @@ TEST(Layers, Edges) {
     EXPECT_NEAR(RMSELoss()(x, Tensor::zeros({1, 1, 3})).item(), 2.1602469, 1e-6);
 }
 
-TEST(Layers, Refusals) {
+TEST(Layers, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3, 4}), plane = Tensor::ones({2, 3, 4, 4});
     expect_error<AttrError>("[BatchNorm2d] momentum is 1.500000, expected 0 <= momentum <= 1",
                             [] { BatchNorm2d(3, {.momentum = 1.5}); });

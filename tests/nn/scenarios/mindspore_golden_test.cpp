@@ -1,5 +1,4 @@
-// Layers and compositions against MindSpore's numbers: outputs, gradients in inputs and in
-// parameters.
+// Compares layers and compositions with MindSpore: outputs, gradients in inputs and in parameters.
 #include <functional>
 
 #include "nn/activation.h"
@@ -31,7 +30,7 @@ namespace {
 
 using In = std::vector<Tensor>;
 
-// y0, and the gradients of sum(dy0 * y) in the inputs x<k> whose gradients the file has.
+// Compares y0, and the gradients of sum(dy0 * y) in the inputs x<k> whose gradients the file has.
 void expect_golden(const std::string &file, const std::function<Tensor(const In &)> &f) {
     const auto g = golden(file);
     In in;
@@ -50,7 +49,7 @@ void expect_golden(const std::string &file, const std::function<Tensor(const In 
     }
 }
 
-TEST(Golden, Compositions) {
+TEST(MindSporeGolden, Compositions) {
     expect_golden("bias_add", [](const In &x) { return F::bias_add(x[0], x[1]); });
     expect_golden("concat_ax1", [](const In &x) { return F::concat({x[0], x[1]}, 1); });
     expect_golden("transpose_0231", [](const In &x) { return F::transpose(x[0], {0, 2, 3, 1}); });
@@ -61,7 +60,7 @@ TEST(Golden, Compositions) {
                  "topk2 indices");
 }
 
-// What the files call parameters that have other names in a cell.
+// Returns the file's name of a parameter that has another name in a cell.
 std::string in_file(const std::string &name) {
     static const std::map<std::string, std::string> other = {
         {"moving_mean", "mean"}, {"moving_variance", "variance"}, {"w", "a"}};
@@ -69,8 +68,8 @@ std::string in_file(const std::string &name) {
     return at == other.end() ? name : at->second;
 }
 
-// A layer's outputs, its gradients in x0 and in its parameters, and its parameters after one
-// forward pass.
+// Compares a layer's outputs, its gradients in x0 and in its parameters, and its parameters after
+// one forward pass.
 void expect_layer(const std::string &file, const nn::AnyCell &cell, bool train = false,
                   double tolerance = 1e-5) {
     const auto g = golden(file);
@@ -105,7 +104,7 @@ void expect_layer(const std::string &file, const nn::AnyCell &cell, bool train =
         close(d[k], keys[k]);
 }
 
-TEST(Golden, Layers) {
+TEST(MindSporeGolden, Layers) {
     expect_layer("conv2d_bias_same_k3", nn::Conv2d(3, 4, 3, {.has_bias = true}));
     expect_layer("conv2d_depthwise_mult2_pad1",
                  nn::Conv2d(3, 6, 3, {.pad_mode = "pad", .padding = 1, .group = 3}));
@@ -127,7 +126,7 @@ TEST(Golden, Layers) {
     expect_layer("pad_reflect", nn::Pad({{0, 0}, {0, 0}, {1, 2}, {2, 1}}, "REFLECT"));
 }
 
-TEST(Golden, Pooling) {
+TEST(MindSporeGolden, Pooling) {
     expect_layer("maxpool2d_rect", nn::MaxPool2d({.kernel_size = {2, 3}, .stride = {1, 2}}));
     expect_layer("maxpool2d_pad1_k3s2",
                  nn::MaxPool2d({.kernel_size = 3, .stride = 2, .pad_mode = "pad", .padding = 1}));
@@ -146,7 +145,7 @@ TEST(Golden, Pooling) {
     expect_layer("reducemean_ax2_3_keep1", nn::GlobalAvgPool(true));
 }
 
-TEST(Golden, Norms) {
+TEST(MindSporeGolden, Norms) {
     expect_layer("batchnorm2d_train_default", nn::BatchNorm2d(3), true);
     expect_layer("batchnorm2d_train_n1", nn::BatchNorm2d(3), true);
     expect_layer("batchnorm2d_train_eps1e-3_mom0.5",
@@ -168,9 +167,9 @@ TEST(Golden, Norms) {
                  nn::LayerNorm({3, 6}, {.begin_norm_axis = 1, .begin_params_axis = 1}));
 }
 
-// What MindSpore's Dropout showed of itself: the share of elements kept, what an element of 1
-// becomes, that evaluation changes nothing.
-TEST(Golden, Dropout) {
+// Compares observations of MindSpore's Dropout: the share of elements kept, the value that 1
+// becomes, and that evaluation changes nothing.
+TEST(MindSporeGolden, Dropout) {
     set_seed(1);
     const auto g = golden("dropout");
     for (const char *p : {"0.0", "0.1", "0.5", "0.9"}) {
@@ -182,19 +181,20 @@ TEST(Golden, Dropout) {
         Tape tape;
         tape.watch(x);
         const Tensor y = layer(x);
-        const Tensor slope = tape.gradient(y, {x})[0];
-        EXPECT_EQ(F::mul(slope, x).to_vector<float>(), y.to_vector<float>());
-        EXPECT_NEAR(F::reduce_max(slope).item(), want.at({4}), 1e-6) << p;
-        EXPECT_NEAR(F::reduce_min(slope).item(), want.at({3}), 1e-6) << p;
+        const Tensor gradient = tape.gradient(y, {x})[0];
+        EXPECT_EQ(F::mul(gradient, x).to_vector<float>(), y.to_vector<float>());
+        EXPECT_NEAR(F::reduce_max(gradient).item(), want.at({4}), 1e-6) << p;
+        EXPECT_NEAR(F::reduce_min(gradient).item(), want.at({3}), 1e-6) << p;
         EXPECT_NEAR(F::reduce_mean(F::cast(F::not_equal(y, 0), DType::f32)).item(), want.at({0}),
                     0.03)
             << p;
     }
 }
 
-// Tolerances are those of the same functions in tests/kernels/elementwise/elementwise_test.cpp, most of them
-// MindSpore's own errors; `defect`: the |x| where its result or slope is wrong.
-TEST(Golden, Activations) {
+// Tolerances are those of the same functions in tests/kernels/elementwise/elementwise_test.cpp,
+// most of them MindSpore's own errors. `defect` is the |x| at which its result or derivative is
+// wrong.
+TEST(MindSporeGolden, Activations) {
     struct Line {
         const char *golden;
         nn::AnyCell cell;
@@ -237,7 +237,7 @@ TEST(Golden, Activations) {
     expect_layer("logsoftmax_last", nn::LogSoftmax());
 }
 
-TEST(Golden, Losses) {
+TEST(MindSporeGolden, Losses) {
     const auto expect_loss = [](const std::string &file, const nn::AnyCell &loss) {
         expect_golden(file, [&](const In &x) { return loss(x[0], x[1]); });
     };

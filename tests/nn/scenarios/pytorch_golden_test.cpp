@@ -1,4 +1,4 @@
-// Layers that no MindSpore golden has against PyTorch's numbers (tests/goldens/layers_pytorch.py):
+// Compares layers that no MindSpore golden covers with PyTorch (tests/goldens/layers_pytorch.py):
 // outputs, gradients in inputs and in parameters.
 #include <functional>
 
@@ -19,8 +19,8 @@ using namespace nn;
 using In = std::vector<Tensor>;
 using Call = std::function<std::vector<Tensor>(const In &)>;
 
-// One case of the file: its inputs go through `call`, which uses `cell`; those without a gradient
-// in the file are masks and lengths.
+// Runs one case of the file: its inputs are passed to `call`, which uses `cell`. Inputs without a
+// gradient in the file are masks and lengths.
 void expect_case(const std::string &name, const AnyCell &cell, Call call = {}) {
     static const std::map<std::string, Tensor> arrays = golden("layers_pytorch");
     const auto of = [&](const std::string &key) { return arrays.at(name + "/" + key); };
@@ -56,7 +56,7 @@ void expect_case(const std::string &name, const AnyCell &cell, Call call = {}) {
     }
 }
 
-TEST(PyTorch, Recurrent) {
+TEST(PyTorchGolden, Recurrent) {
     const LSTM lengths(4, 6, {.num_layers = 2, .bidirectional = true});
     const GRU gru_lengths(4, 6);
     const auto with_lengths = [](const auto &cell) {
@@ -76,7 +76,7 @@ TEST(PyTorch, Recurrent) {
     expect_case("rnn_relu", RNN(4, 6, {}, "relu"));
 }
 
-TEST(PyTorch, Transformer) {
+TEST(PyTorchGolden, Transformer) {
     const auto attention = [](const std::string &name, const MultiheadAttention &cell,
                               const Call &in) {
         expect_case(name, cell, [&](const In &x) { return cell.call(in(x)); });
@@ -112,7 +112,7 @@ TEST(PyTorch, Transformer) {
     expect_case("encoder", TransformerEncoder(layer, 2, LayerNorm({8}, {.epsilon = 1e-5})));
 }
 
-TEST(PyTorch, Convolutions) {
+TEST(PyTorchGolden, Convolutions) {
     expect_case("conv3d", Conv3d(4, 6, {2, 3, 3},
                                  {.stride = {1, 2, 1},
                                   .pad_mode = "pad",
@@ -132,7 +132,7 @@ TEST(PyTorch, Convolutions) {
         Conv3dTranspose(2, 3, 3, {.stride = 2, .pad_mode = "pad", .padding = 1, .has_bias = true}));
 }
 
-TEST(PyTorch, Norms) {
+TEST(PyTorchGolden, Norms) {
     expect_case("groupnorm", GroupNorm(3, 6));
     expect_case("instancenorm1d", InstanceNorm1d(3));
     expect_case("instancenorm2d", InstanceNorm2d(3));
@@ -140,7 +140,7 @@ TEST(PyTorch, Norms) {
     expect_case("rmsnorm", RMSNorm({8}));
 }
 
-TEST(PyTorch, Pooling) {
+TEST(PyTorchGolden, Pooling) {
     expect_case("maxpool1d",
                 MaxPool1d({.kernel_size = 3, .stride = 2, .pad_mode = "pad", .padding = 1}));
     expect_case("maxpool3d", MaxPool3d({.kernel_size = 2, .stride = 2, .ceil_mode = true}));
@@ -151,7 +151,7 @@ TEST(PyTorch, Pooling) {
     expect_case("adaptive_avgpool3d", AdaptiveAvgPool3d({2, 1, 3}));
 }
 
-TEST(PyTorch, Others) {
+TEST(PyTorchGolden, Others) {
     expect_case("upsample_nearest", Upsample({.scale_factor = 2}));
     expect_case("upsample_bilinear", Upsample({.size = {5, 7}, .mode = "bilinear"}));
     expect_case("upsample_corners", ResizeBilinear({.size = {5, 7}, .align_corners = true}));

@@ -64,8 +64,7 @@ TEST(GradOperation, GetAllAndByList) {
     EXPECT_EQ(g.parameters[0].to_vector<double>(), (Doubles{3, 8}));
 }
 
-// A TrainOneStepCell of one's own: the loss's gradient comes in as the last argument, filled with a
-// scale.
+// In a custom TrainOneStepCell, the gradient of the loss is the last argument, filled with a scale.
 TEST(GradOperation, SensIsTheLastArgument) {
     Net net;
     const GradOperation grad{.get_by_list = true, .sens_param = true};
@@ -100,7 +99,7 @@ TEST(GradOperation, IntegerInputsAndFrozenParametersHaveZeros) {
     EXPECT_EQ(g.parameters[0].to_vector<double>(), (Doubles{0, 0}));
 }
 
-TEST(GradOperation, OneTensorMayStandForTwoInputs) {
+TEST(GradOperation, OneTensorMayBeTwoInputs) {
     const Tensor x = row({3});
     const Gradients g = GradOperation{.get_all = true}(
         [](const Tensors &in) { return F::mul(F::mul(in[0], in[0]), in[1]); })({x, x});
@@ -121,11 +120,15 @@ TEST(ValueAndGrad, Positions) {
 
 TEST(ValueAndGrad, Nests) {
     const Function cube = [](const Tensors &in) { return F::mul(F::mul(in[0], in[0]), in[0]); };
-    const Function slope = [&](const Tensors &in) { return value_and_grad(cube)(in).inputs[0]; };
-    const Function curve = [&](const Tensors &in) { return value_and_grad(slope)(in).inputs[0]; };
-    EXPECT_EQ(slope({row({2})}).item(), 12);
-    EXPECT_EQ(curve({row({2})}).item(), 12);
-    EXPECT_EQ(value_and_grad(curve)({row({2})}).inputs[0].item(), 6);
+    const Function derivative = [&](const Tensors &in) {
+        return value_and_grad(cube)(in).inputs[0];
+    };
+    const Function second_derivative = [&](const Tensors &in) {
+        return value_and_grad(derivative)(in).inputs[0];
+    };
+    EXPECT_EQ(derivative({row({2})}).item(), 12);
+    EXPECT_EQ(second_derivative({row({2})}).item(), 12);
+    EXPECT_EQ(value_and_grad(second_derivative)({row({2})}).inputs[0].item(), 6);
 }
 
 TEST(ValueAndGrad, OtherValuesAreAuxiliary) {
@@ -145,13 +148,13 @@ TEST(ValueAndGrad, OtherValuesAreAuxiliary) {
 // The examples of MindSpore's documentation: x^3 + y, and 2 x + y.
 const Tensor square_1234 = row({1, 2, 3, 4}).reshape({2, 2});
 
-TEST(Vjp, OfMindSpore) {
+TEST(Vjp, MatchesMindSpore) {
     const Function f = [](const Tensors &in) {
         return F::add(F::mul(F::mul(in[0], in[0]), in[0]), in[1]);
     };
     const Vjp r = vjp(f, {square_1234, square_1234});
     EXPECT_EQ(r.value.to_vector<double>(), (Doubles{2, 10, 30, 68}));
-    for (const double scale : {1., 2.}) {  // it may be asked again
+    for (const double scale : {1., 2.}) {  // It may be called twice.
         const Gradients g = r.vjp_fn(Tensor::full({2, 2}, scale, DType::f64));
         EXPECT_EQ(g.inputs[0].to_vector<double>(),
                   (Doubles{3 * scale, 12 * scale, 27 * scale, 48 * scale}));
@@ -166,7 +169,7 @@ TEST(Vjp, OfMindSpore) {
     });
 }
 
-TEST(Jvp, OfMindSpore) {
+TEST(Jvp, MatchesMindSpore) {
     const Tensor ones = Tensor::ones({2, 2}, DType::f64);
     const FunctionWithAux f = [](const Tensors &in) {
         return Tensors{F::add(F::mul(F::mul(in[0], in[0]), in[0]), in[1]), in[1]};
@@ -183,8 +186,8 @@ TEST(Jvp, OfMindSpore) {
     });
 }
 
-// A network's derivative along a direction, beside a difference quotient.
-TEST(Jvp, OfANetwork) {
+// Compares a network's derivative along a direction with a difference quotient.
+TEST(Jvp, OfANetworkMatchesDifferences) {
     const auto wave = [](const Shape &s, double by) {
         const Tensor t = Tensor::empty(s, DType::f64);
         for (int64_t i = 0; i < t.elements(); i++)
@@ -208,7 +211,7 @@ TEST(Jvp, OfANetwork) {
     EXPECT_GT(std::fabs(got[0]), 1e-3);
 }
 
-TEST(Depend, IsItsFirstArgument) {
+TEST(Depend, ReturnsItsFirstArgument) {
     EXPECT_EQ(depend(row({3}), 7).item(), 3);
 }
 

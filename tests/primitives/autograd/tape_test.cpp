@@ -63,7 +63,7 @@ TEST(Tape, SumsSpreadTheirGradient) {
     }
 }
 
-TEST(Tape, SeveralUsesAddUp) {
+TEST(Tape, GradientsOfSeveralUsesAreAdded) {
     gradient_check(
         [](const Tensors &x) {
             return F::add(F::add(F::mul(x[0], x[0]), x[0]), F::mul(F::tanh(x[0]), x[0]));
@@ -78,7 +78,7 @@ TEST(Tape, SeveralUsesAddUp) {
     EXPECT_EQ(tape.gradient(y, {x})[0].to_vector<double>(), Doubles{6});
 }
 
-TEST(Tape, AGradientHandedInIsNotChanged) {
+TEST(Tape, DoesNotChangeAPassedGradient) {
     const Tensor x = Tensor::from<double>({1.0, 2.0}), sens = Tensor::from<double>({10.0, 20.0});
     Tape tape;
     tape.watch(x);
@@ -98,7 +98,7 @@ TEST(Tape, SeveralResultsAndIntermediates) {
     EXPECT_EQ(g[1].item(), 1 + 3);
 }
 
-TEST(Tape, WhatDoesNotDependIsZero) {
+TEST(Tape, IndependentInputsHaveZeroGradients) {
     const Tensor x = numbers({2}), z = numbers({3});
     Tape tape;
     tape.watch(x);
@@ -107,7 +107,7 @@ TEST(Tape, WhatDoesNotDependIsZero) {
     EXPECT_EQ(g[0].to_vector<double>(), (Doubles{0, 0, 0}));
 }
 
-TEST(Tape, KeepLetsItBeAskedAgain) {
+TEST(Tape, KeepAllowsSeveralGradients) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
@@ -158,7 +158,7 @@ TEST(Tape, GradientsOfGradientsThroughBroadcastsViewsAndSoftmax) {
         {numbers({2, 3}), numbers({3}, 2)});
 }
 
-TEST(Tape, NothingIsRecordedWhileStopped) {
+TEST(Tape, RecordsNothingWhileStopped) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
@@ -184,7 +184,7 @@ TEST(Tape, CustomBackward) {
     EXPECT_EQ(tape.gradient(F::add(b, x), {x})[0].item(), 601);
 }
 
-TEST(Tape, Errors) {
+TEST(Tape, RejectsInvalidArguments) {
     const Tensor x = numbers({2});
     expect_error<GradError>("[tape] can't watch a tensor of i32, only floats have gradients",
                             [] { Tape().watch(Tensor::zeros({1}, DType::i32)); });
@@ -208,8 +208,7 @@ TEST(Tape, Errors) {
         [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
 }
 
-// y = -x, by hand: an op that nobody wrote a gradient for. It has a second input, which it doesn't
-// read.
+// A handwritten op y = -x without a gradient. It has a second input, which it doesn't read.
 int negate(void **args) {
     const auto *x = (const halide_buffer_t *)args[0];
     const auto *y = (const halide_buffer_t *)args[2];
@@ -218,7 +217,7 @@ int negate(void **args) {
     return 0;
 }
 
-TEST(Tape, AnOpWithoutGradientIsNamedOnceAGradientMustPass) {
+TEST(Tape, ErrorNamesAnOpWithoutGradient) {
     static OpFile file;
     file.ops.emplace_back();
     file.ops[0].name = "test_negate";
@@ -254,14 +253,14 @@ TEST(Tape, IntegersStopGradients) {
     EXPECT_TRUE(tape.watched(F::dropout(x, 0.5, 1, 1)[0]));
 }
 
-TEST(Tape, KeepsOnlyWhatGradientsRead) {
+TEST(Tape, KeepsOnlyTensorsThatGradientsRead) {
     const Tensor x = numbers({1000});
     const int64_t one = int64_t(x.bytes());
     Tape tape;
     tape.watch(x);
     Tensor y = F::add(x, 1.0);
     for (int i = 0; i < 100; i++)
-        y = F::add(y, 1.0);  // add's gradient reads nothing
+        y = F::add(y, 1.0);  // Add's gradient reads nothing.
     EXPECT_LE(tape.kept_bytes(), 12 * one);
     EXPECT_EQ(tape.gradient(y, {x}, {}, true)[0].to_vector<double>(), Doubles(1000, 1.0));
     const int64_t before = tape.kept_bytes();
@@ -272,20 +271,20 @@ TEST(Tape, KeepsOnlyWhatGradientsRead) {
     EXPECT_EQ(tape.kept_bytes(), 0);
 }
 
-TEST(Tape, AddressesAreNotMistaken) {
+TEST(Tape, ReusedAddressesAreNotConfused) {
     const Tensor x = Tensor::from<double>({1.0});
     Tape tape;
     tape.watch(x);
     for (int i = 0; i < 200; i++)
-        F::add(x, 1.0);  // results nobody keeps
+        F::add(x, 1.0);  // Nobody keeps the results.
     for (int i = 0; i < 200; i++) {
         const Tensor fresh = Tensor::ones({1}, DType::f64);
         ASSERT_FALSE(tape.watched(fresh)) << i;
     }
 }
 
-TEST(Tape, MemoryReturns) {
-    F::softmax(F::exp(numbers({2, 2})));  // plans and constants are made once
+TEST(Tape, ReleasesMemory) {
+    F::softmax(F::exp(numbers({2, 2})));  // Plans and constants are made once.
     auto step = [] {
         const Tensor x = numbers({64, 64}), w = numbers({64}, 2);
         Tape outer;
@@ -305,7 +304,7 @@ TEST(Tape, MemoryReturns) {
     EXPECT_EQ(memory::stats().live_blocks, blocks);
 }
 
-// Gradients pass through nothing: they are empty, or zeros.
+// Gradients of empty batches are empty, or zeros.
 TEST(Tape, EmptyBatchesHaveGradients) {
     const auto shapes = [](const Several &f, const Tensors &x) {
         Tape tape;
@@ -336,7 +335,7 @@ TEST(Tape, EmptyBatchesHaveGradients) {
            {Tensor::ones({2, 0}), Tensor::ones({0, 3})});
 }
 
-TEST(Tape, OfWhatIsEmptyAndWhatIsNotTheLatterHasItsGradient) {
+TEST(Tape, GradientsPassBesideEmptyTensors) {
     const Tensor none = Tensor::zeros({0, 3}, DType::f64);
     const Tensor some = numbers({2, 3});
     Tape tape;
@@ -362,7 +361,7 @@ TEST(Tape, MayBeDestroyedInAnyOrder) {
     EXPECT_EQ(F::mul(x, x).at({1}), y.at({1}));
 }
 
-TEST(Tape, MayEndBeforeTheStopAroundWhatFollowsIt) {
+TEST(Tape, MayEndInAnyOrderWithStops) {
     const Tensor x = numbers({3});
     auto outer = std::make_unique<Tape>();
     outer->watch(x);
@@ -370,7 +369,7 @@ TEST(Tape, MayEndBeforeTheStopAroundWhatFollowsIt) {
     auto inner = std::make_unique<Tape>();
     inner->watch(x);
     EXPECT_FALSE(outer->watched(F::mul(x, x)));
-    stop.reset();  // what lay outside of it hears again
+    stop.reset();  // The enclosing tape records again.
     const Tensor y = F::mul(x, x);
     EXPECT_TRUE(outer->watched(y) && inner->watched(y));
     inner.reset();
@@ -390,7 +389,7 @@ TEST(TapeDeathTest, IsNotDestroyedOnAnotherThreadWhileItRecords) {
     EXPECT_DEATH(move_away(false), "destroyed on another thread than its own");
 }
 
-TEST(Tape, AnUndefinedResultIsRefused) {
+TEST(Tape, RejectsAnUndefinedResult) {
     const Tensor x = numbers({3});
     Tape tape;
     tape.watch(x);

@@ -34,7 +34,7 @@ TEST(Composite, Reshape) {
     const Tensor x = iota({2, 3});
     expect(F::reshape(x, {3, -1}), {3, 2}, {0, 1, 2, 3, 4, 5});
     EXPECT_EQ(F::reshape(x, {6}).raw(), x.raw());
-    // no strides say this: copied
+    // No strides express this, so it is copied.
     expect(F::reshape(F::transpose(x, {1, 0}), {6}), {6}, {0, 3, 1, 4, 2, 5});
     expect(ops::Reshape()(x, {1, 6}), {1, 6}, {0, 1, 2, 3, 4, 5});
     expect_error<ShapeError>("[reshape] shape [4] has 4 elements, expected 6 from [2,3]",
@@ -174,7 +174,8 @@ TEST(Composite, Gradients) {
     gradient_check([&](const Tensors &v) { return F::dropout(v[0], 0.25, 5, 9)[0]; }, {x});
 }
 
-// Philox4x32-10 as Random123 defines it; its known answer for counter 0 and key 0 stands below.
+// Philox4x32-10 as Random123 defines it; the test below has its known answer for counter 0 and key
+// 0.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
     for (int r = 0; r < 10; r++) {
         const uint64_t p = 0xD2511F53ull * c[0];
@@ -187,7 +188,7 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2
     return c;
 }
 
-TEST(Dropout, DrawsPhilox) {
+TEST(Dropout, UsesPhilox) {
     EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
               (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
     const int n = 5000;
@@ -208,7 +209,7 @@ TEST(Dropout, DrawsPhilox) {
     }
 }
 
-TEST(Dropout, TheSameBitsWhateverTheDtypeAndShape) {
+TEST(Dropout, SameBitsForAnyDtypeAndShape) {
     const auto bits = [](const Shape &s, DType d) {
         return F::dropout(Tensor::ones(s, d), 0.5, 3, 4)[1].to_vector<float>();
     };
@@ -218,7 +219,7 @@ TEST(Dropout, TheSameBitsWhateverTheDtypeAndShape) {
     EXPECT_EQ(bits({30, 40}, DType::f32), first);
 }
 
-TEST(Dropout, TheSameBitsOnEveryIsa) {
+TEST(Dropout, SameBitsOnEveryIsa) {
     const auto bits = [] {
         return F::dropout(Tensor::ones({70000}), 0.5, 3, 4)[1].to_vector<float>();
     };
@@ -233,7 +234,7 @@ TEST(Dropout, TheSameBitsOnEveryIsa) {
     }
 }
 
-TEST(Dropout, EdgesAndCalls) {
+TEST(Dropout, EdgeCasesAndSuccessiveCalls) {
     const Tensor x = Tensor::full({1000}, 3);
     EXPECT_EQ(F::dropout(x, 0.0)[0].to_vector<float>(), Floats(1000, 3));
     EXPECT_EQ(F::dropout(x, 1.0)[0].to_vector<float>(), Floats(1000, 0));

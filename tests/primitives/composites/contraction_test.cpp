@@ -1,5 +1,5 @@
-// dense, einsum and products by other names, beyond what their checks run: gradients, refusals,
-// operands that are views.
+// Tests dense, einsum and products under other names beyond their checks: gradients, invalid
+// arguments, operands that are views.
 #include <gtest/gtest.h>
 
 #include "primitives/composites/einsum.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// Every index of every letter, one after another. Extents of 1 broadcast.
+// Iterates every index of every letter. Extents of 1 broadcast.
 std::vector<double> naive(const std::vector<std::string> &axes, const Tensors &in,
                           const std::string &out) {
     std::map<char, int64_t> extents, at;
@@ -64,7 +64,7 @@ void expect_einsum(const std::string &equation, const std::vector<std::string> &
     gradient_check([&](const Tensors &t) { return F::einsum(equation, t); }, in);
 }
 
-TEST(Einsum, AgreesWithLoopsAndFiniteDifferences) {
+TEST(Einsum, MatchesLoopsAndDifferences) {
     expect_einsum("ij,jk->ik", {"ij", "jk"}, "ik", {{2, 3}, {3, 4}});
     expect_einsum("ij,jk", {"ij", "jk"}, "ik", {{2, 3}, {3, 4}});
     expect_einsum("ba", {"ba"}, "ab", {{2, 3}});
@@ -85,7 +85,7 @@ TEST(Einsum, AgreesWithLoopsAndFiniteDifferences) {
     expect_einsum("ij,ij->i", {"ij", "ij"}, "i", {{2, 1}, {2, 3}});
 }
 
-TEST(Einsum, IntegersAndNothing) {
+TEST(Einsum, IntegersAndEmptyTensors) {
     const Tensor a = Tensor::from(std::vector<int32_t>{1, 2, 3, 4}, {2, 2});
     EXPECT_EQ(F::einsum("ij,jk->ik", {a, a}).to_vector<int32_t>(),
               (std::vector<int32_t>{7, 10, 15, 22}));
@@ -94,7 +94,7 @@ TEST(Einsum, IntegersAndNothing) {
         std::vector<float>(6, 0));
 }
 
-TEST(Einsum, Refuses) {
+TEST(Einsum, RejectsInvalidArguments) {
     const Tensor a = Tensor::ones({2, 3}), b = Tensor::ones({4, 5});
     expect_error<ShapeError>("[einsum] 'ij,jk->ik': j is 4, expected 3", [&] {
         F::einsum("ij,jk->ik", {a, b});
@@ -119,7 +119,7 @@ TEST(Einsum, Refuses) {
     });
 }
 
-TEST(Dense, GradientsAndTheFusedFormAgree) {
+TEST(Dense, GradientsMatchDifferencesAndTheFusedForm) {
     const Tensors in = {numbers({2, 3, 5}), numbers({4, 5}, 2), numbers({4}, 3)};
     for (const char *activation :
          {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"}) {
@@ -131,7 +131,7 @@ TEST(Dense, GradientsAndTheFusedFormAgree) {
     }
 }
 
-TEST(Dense, TakesAViewAndRefuses) {
+TEST(Dense, TakesViewsAndRejectsInvalidArguments) {
     const Tensor x = numbers({3, 5}), weight = numbers({5, 4}, 2), bias = numbers({8}, 3);
     const Tensor y = F::dense(x, F::transpose(weight, {1, 0}), bias.slice(0, 0, 8, 2));
     const auto got = y.to_vector<double>();
@@ -150,7 +150,7 @@ TEST(Dense, TakesAViewAndRefuses) {
     });
 }
 
-TEST(Products, Gradients) {
+TEST(Products, GradientsMatchDifferences) {
     const Tensor x = numbers({2, 3, 4}), y = numbers({2, 4, 2}, 2), m = numbers({3, 4}, 3),
                  v = numbers({4}, 4), w = numbers({3}, 5);
     gradient_check([](const Tensors &t) { return F::bmm(t[0], t[1]); }, {x, y});
@@ -171,7 +171,7 @@ TEST(Products, Gradients) {
                    {numbers({3, 1}), x, y});
 }
 
-TEST(Products, Refuse) {
+TEST(Products, RejectInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3, 4}), y = Tensor::ones({3, 4, 2});
     expect_error<ShapeError>("[bmm] b.g is 3, expected 2 as a.g", [&] { F::bmm(x, y); });
     expect_error<ShapeError>("[mv] a has rank 3, expected 2", [&] { F::mv(x, y); });
@@ -185,7 +185,7 @@ TEST(Products, Refuse) {
     });
 }
 
-TEST(Attention, Gradients) {
+TEST(Attention, GradientsMatchDifferences) {
     const Tensors in = {numbers({2, 3, 4}), numbers({2, 5, 4}, 2), numbers({2, 5, 2}, 3)};
     gradient_check(
         [](const Tensors &t) { return F::scaled_dot_product_attention(t[0], t[1], t[2], {}); }, in);
@@ -201,9 +201,9 @@ TEST(Attention, Gradients) {
         masked);
 }
 
-// A query that sees no key gets zeros and passes no gradient, as in PyTorch; a NaN in one query
-// stays there.
-TEST(Attention, HiddenKeysAndNaN) {
+// A query whose keys are all masked gets zeros and passes no gradient, as in PyTorch; a NaN in one
+// query stays there.
+TEST(Attention, MaskedKeysAndNaN) {
     const Tensor q = numbers({3, 4}), k = numbers({5, 4}, 2), v = numbers({5, 2}, 3);
     std::vector<uint8_t> seen(15, 1);
     for (size_t j = 5; j < 10; j++)
@@ -225,7 +225,7 @@ TEST(Attention, HiddenKeysAndNaN) {
         EXPECT_EQ(z[i], y[i]);
 }
 
-TEST(Attention, Refuses) {
+TEST(Attention, RejectsInvalidArguments) {
     const Tensor q = Tensor::ones({3, 4}), k = Tensor::ones({5, 3}), v = Tensor::ones({6, 2});
     const auto call = [](const Tensor &a, const Tensor &b, const Tensor &c, const Tensor &m = {}) {
         F::scaled_dot_product_attention(a, b, c, m);

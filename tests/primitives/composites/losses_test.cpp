@@ -1,5 +1,5 @@
-// Losses and norms: the tape's gradients against differences, weights that are left out, running
-// statistics, shapes that don't fit.
+// Tests losses and norms: the tape's gradients against differences, omitted weights, running
+// statistics, shapes that don't match.
 #include "nn/loss.h"
 #include "primitives/autograd/views.h"
 #include "primitives/ops/channels.h"
@@ -33,7 +33,7 @@ Tensor positive(const Shape &shape, unsigned seed, double least = 0.1) {
     return t;
 }
 
-TEST(LossGradient, OfTerms) {
+TEST(LossGradient, OfTermsMatchesDifferences) {
     const Tensor x = numbers({3, 5}, 1), y = numbers({3, 5}, 2);
     const Tensor w = positive({3, 5}, 3);
     for (const std::string how : {"none", "mean", "sum"}) {
@@ -88,7 +88,7 @@ TEST(LossGradient, OfTerms) {
               {x});
 }
 
-TEST(LossGradient, OfLabels) {
+TEST(LossGradient, OfLabelsMatchesDifferences) {
     const Tensor x = numbers({4, 3, 2}, 1);
     const Tensor weight = positive({3}, 2);
     const Tensor labels = Tensor::from<int32_t>({0, 2, 1, -100, 2, 2, 0, 1}, {4, 2});
@@ -118,7 +118,7 @@ TEST(LossGradient, OfLabels) {
     }
 }
 
-TEST(LossGradient, OfCtc) {
+TEST(LossGradient, OfCtcMatchesDifferences) {
     const Tensor x = numbers({6, 3, 4}, 1);
     const Tensor targets = Tensor::from<int32_t>({1, 2, 2, 3, 3, 1}, {3, 2}),
                  lengths = Tensor::from<int32_t>({6, 5, 4});
@@ -133,11 +133,11 @@ TEST(LossGradient, OfCtc) {
     }
 }
 
-TEST(CtcLoss, NoPathIsInfiniteOrNothing) {
+TEST(CtcLoss, IsInfiniteOrZeroWithoutAPath) {
     const Tensor x = F::log_softmax(numbers({2, 1, 3}, 1));
     const Tensor targets = Tensor::from<int32_t>({1, 1}, {1, 2});
     const Tensor two = Tensor::from<int32_t>({2});
-    // a label twice needs a blank between
+    // A repeated label needs a blank between its two.
     EXPECT_EQ(F::ctc_loss(x, targets, two, two, 0, "sum").item(), INFINITY);
     EXPECT_EQ(F::ctc_loss(x, targets, two, two, 0, "sum", true).item(), 0);
 }
@@ -152,7 +152,7 @@ TEST(CtcLoss, NaNStaysInItsImage) {
     EXPECT_FALSE(std::isnan(loss.at({1})));
 }
 
-TEST(NormGradient, OfEveryNorm) {
+TEST(NormGradient, OfEveryNormMatchesDifferences) {
     const Tensor x = numbers({3, 4, 5}, 1), g = numbers({4}, 2), b = numbers({4}, 3);
     gradients("layer_norm", [&](const In &in) { return F::layer_norm(in[0], in[1], in[2]); },
               {x, numbers({4, 5}, 2), numbers({4, 5}, 3)});
@@ -177,7 +177,7 @@ TEST(NormGradient, OfEveryNorm) {
     }
 }
 
-TEST(BatchNorm, ChannelsLastAreTheSame) {
+TEST(BatchNorm, NhwcMatchesNchw) {
     const Tensor x = numbers({4, 3, 2, 5}, 1).to(DType::f32);
     const Tensor one = Tensor::ones({3});
     const Tensor zero = Tensor::zeros({3});
@@ -194,11 +194,11 @@ TEST(BatchNorm, ChannelsLastAreTheSame) {
         EXPECT_NEAR(first[2].at({i}), last[2].at({i}), 1e-6);
         EXPECT_NEAR(first[0].at({1, i, 1, 2}), last[0].at({1, 1, 2, i}), 1e-6);
     }
-    EXPECT_NE(first[1].at({0}), 0);  // the running mean has moved
+    EXPECT_NE(first[1].at({0}), 0);  // The running mean has changed.
 }
 
 // In f32 they have kernels of their own, in f64 they are compositions.
-TEST(BatchNorm, WithReluAndShortcutIsTheSame) {
+TEST(BatchNorm, FusedReluAndShortcutMatchSeparateOps) {
     const In in = {numbers({4, 3, 2, 5}, 1), numbers({3}, 2), numbers({3}, 3),
                    numbers({4, 3, 2, 5}, 4)};
     const Tensor dy = numbers({4, 3, 2, 5}, 5);
@@ -232,8 +232,8 @@ TEST(BatchNorm, WithReluAndShortcutIsTheSame) {
     }
 }
 
-// A mean of 1e4 standard deviations: a sum of squares less their mean's has no digit left in f32.
-TEST(Norms, KeepTheirDigitsFarFromZero) {
+// The mean is 1e4 standard deviations: E[x^2] - E[x]^2 would have no correct digit in f32.
+TEST(Norms, AreAccurateFarFromZero) {
     const Tensor far = Tensor::empty({64, 96});
     const Tensor exact = Tensor::empty({64, 96}, DType::f64);
     for (int64_t i = 0; i < far.elements(); i++) {
@@ -259,7 +259,7 @@ TEST(Norms, KeepTheirDigitsFarFromZero) {
               6e-7 * 2);
 }
 
-TEST(Losses, RefuseWhatDoesNotFit) {
+TEST(Losses, RejectInvalidShapes) {
     const Tensor x = Tensor::zeros({2, 3});
     expect_error<ShapeError>("[cross_entropy] target has shape [3], expected [2] from input[2,3]",
                              [&] {
@@ -276,7 +276,7 @@ TEST(Losses, RefuseWhatDoesNotFit) {
                             [&] { F::huber_loss(x, x, 0); });
 }
 
-TEST(Losses, RefuseLabelsOfNoClass) {
+TEST(Losses, RejectLabelsOutOfRange) {
     const Tensor x = Tensor::zeros({2, 3});
     const auto of = [&](int32_t label) { return Tensor::from<int32_t>({1, label}); };
     expect_error<ShapeError>("[cross_entropy] target 1 is 3, expected 0 to 2, or ignore_index -100",
@@ -297,7 +297,7 @@ TEST(Losses, RefuseLabelsOfNoClass) {
                              [&] { sparse(x, of(3)); });
 }
 
-TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
+TEST(CtcLoss, RejectsLabelsAndLengthsOutOfRange) {
     const Tensor x = F::log_softmax(numbers({4, 1, 3}, 1));
     const Tensor targets = Tensor::from<int32_t>({1, 2}, {1, 2}), two = Tensor::from<int32_t>({2});
     const auto loss = [&](const Tensor &labels, int32_t steps, int32_t length) {
@@ -306,7 +306,7 @@ TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
             .item();
     };
     EXPECT_TRUE(std::isfinite(loss(targets, 4, 2)));
-    // nobody reads what lies behind a target
+    // Values behind a target's length aren't read.
     EXPECT_EQ(loss(Tensor::from<int32_t>({1, 77}, {1, 2}), 4, 1), loss(targets, 4, 1));
     expect_error<ShapeError>("[ctc_loss] targets 0,1 is 3, expected 0 to 2", [&] {
         loss(Tensor::from<int32_t>({1, 3}, {1, 2}), 4, 2);
@@ -322,15 +322,16 @@ TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
                              [&] { loss(targets, 4, -1); });
 }
 
-TEST(CtcLoss, CostsNothingForLabelsThatNoPathSpells) {
-    const int64_t places = 1 << 20;
+TEST(CtcLoss, NeedsNoMemoryForImpossibleLabels) {
+    const int64_t labels = 1 << 20;
     const Tensor x = F::log_softmax(numbers({3, 2, 3}, 1));
-    const Tensor wide = Tensor::ones({2, places}, DType::i32);
+    const Tensor wide = Tensor::ones({2, labels}, DType::i32);
     const Tensor steps = Tensor::from<int32_t>({3, 3});
-    const Tensor lengths = Tensor::from<int32_t>({1, int32_t(places)});
+    const Tensor lengths = Tensor::from<int32_t>({1, int32_t(labels)});
     memory::trim();
     const int64_t before = memory::stats().live_bytes;
-    memory::set_limit(before + (64 << 20));  // a table of all places and steps would take more
+    // A table of all positions and steps would exceed this.
+    memory::set_limit(before + (64 << 20));
     const Tensor loss = F::ctc_loss(x, wide, steps, lengths, 0, "none");
     memory::set_limit(0);
     EXPECT_EQ(loss.at({0}), F::ctc_loss(x, Tensor::ones({2, 1}, DType::i32), steps,
@@ -344,7 +345,7 @@ TEST(CtcLoss, CostsNothingForLabelsThatNoPathSpells) {
               "[2]");
 }
 
-TEST(Statistics, TheSlopeOfAConstantsDeviationIsZero) {
+TEST(Statistics, DerivativeOfAConstantsDeviationIsZero) {
     const Tensor x = Tensor::from<double>({2, 2, 2, 1, 2, 3}, {2, 3});
     Tape tape;
     tape.watch(x);

@@ -1,4 +1,5 @@
-// Quantised ops: edges, channels, and what they refuse. Their checks hold them against references.
+// Tests quantised ops: edges, channels, and invalid arguments. Their checks compare them with
+// references.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +32,7 @@ TEST(LowPrecision, QuantizeRoundsTiesToEvenAndSaturates) {
               (std::vector<uint8_t>{10, 10, 12, 12, 255, 0, 0, 255}));
 }
 
-TEST(LowPrecision, ScalesAlongAnAxis) {
+TEST(LowPrecision, TakesScalesAlongAnAxis) {
     const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
     const Tensor scale = floats({0.5f, 0.25f});
     const Tensor zero = ints({0, 1});
@@ -40,8 +41,8 @@ TEST(LowPrecision, ScalesAlongAnAxis) {
     EXPECT_EQ(F::dequantize(q, scale, zero, 0).to_vector<float>(), x.to_vector<float>());
 }
 
-// The largest products there are, more than a multiple of four of them, and sums that no 16 bits
-// hold.
+// Uses the largest possible products, more than a multiple of four of them, and sums that exceed 16
+// bits.
 TEST(LowPrecision, ProductsAreExact) {
     for (const int64_t k : {3, 64, 4099}) {
         const Tensor a = Tensor::full({9, k}, 255, DType::u8);
@@ -68,7 +69,7 @@ TEST(LowPrecision, ConvolutionOfOneTapIsADenseLayer) {
               rows.to_vector<uint8_t>());
 }
 
-TEST(LowPrecision, Refuses) {
+TEST(LowPrecision, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3});
     const Tensor q = Tensor::ones({2, 3}, DType::u8);
     const Tensor w = Tensor::ones({4, 3}, DType::i8);

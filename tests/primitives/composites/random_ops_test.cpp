@@ -1,5 +1,5 @@
-// The random ops: known answers, the same bits everywhere, and statistics that a wrong distribution
-// fails. All seeds are fixed.
+// Tests the random ops: known answers, the same bits everywhere, and statistics that a wrong
+// distribution fails. All seeds are fixed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t many = 200000;
 
-// Kolmogorov and Smirnov: sqrt(n) times the largest distance between the empirical distribution and
-// `below`. Above 1.95 in one of a thousand samples.
+// Returns the Kolmogorov-Smirnov statistic: sqrt(n) times the largest distance between the
+// empirical distribution and `below`. It exceeds 1.95 in one of a thousand samples.
 double kolmogorov(std::vector<double> x, const std::function<double(double)> &below) {
     std::sort(x.begin(), x.end());
     const auto n = double(x.size());
@@ -37,7 +37,7 @@ double kolmogorov(std::vector<double> x, const std::function<double(double)> &be
     return std::sqrt(n) * most;
 }
 
-// Chi-square of counts against their expectations, as standard deviations from its mean.
+// Returns chi-square of counts against their expectations, as standard deviations from its mean.
 double chi_square(const std::vector<double> &counts, const std::vector<double> &expected) {
     double sum = 0;
     for (size_t k = 0; k < counts.size(); k++)
@@ -70,8 +70,9 @@ std::vector<Tensor> every_draw() {
 
 }  // namespace
 
-// counter 0, key 0: kat_vectors of Random123; the four words are those of elements 0, 16, 32 and 48
-TEST(RandomOps, KnownAnswers) {
+// For counter 0 and key 0, kat_vectors of Random123 has these four words, which are elements 0, 16,
+// 32 and 48.
+TEST(RandomOps, MatchKnownAnswers) {
     const Tensor u = F::uniform({64}, 0, 1, 0, 0);
     const uint32_t words[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     for (int k = 0; k < 4; k++)
@@ -95,7 +96,7 @@ TEST(RandomOps, SameBitsForEveryInstructionSetAndNumberOfThreads) {
                 all = every_draw();
             } catch (const DispatchError &) {
                 continue;
-            }  // not built for it
+            }  // It is not built for this ISA.
             if (first.empty()) first = all;
             for (size_t k = 0; k < all.size(); k++) {
                 EXPECT_EQ(all[k].to_vector<double>(), first[k].to_vector<double>())
@@ -107,7 +108,7 @@ TEST(RandomOps, SameBitsForEveryInstructionSetAndNumberOfThreads) {
     EXPECT_FALSE(first.empty());
 }
 
-TEST(RandomOps, AnElementDependsOnItsPlaceAlone) {
+TEST(RandomOps, AnElementDependsOnlyOnItsIndex) {
     const auto all = F::normal({40000}, 0, 1, 3, 4).to_vector<float>();
     const auto few = F::normal({77}, 0, 1, 3, 4).to_vector<float>();
     EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin()));
@@ -134,17 +135,17 @@ TEST(RandomOps, UniformIsUniform) {
     for (DType t : {DType::f32, DType::f64}) {
         const auto u = F::uniform({many}, -2, 3, 1, 0, t).to_vector<double>();
         EXPECT_LT(kolmogorov(u, [](double x) { return (x + 2) / 5; }), 1.95);
-        // a range 1 % too long is seen
+        // The test detects a range that is 1 % too long.
         EXPECT_GT(kolmogorov(u, [](double x) { return (x + 2) / 5.05; }), 1.95);
         std::vector<int64_t> pairs;
         for (size_t i = 0; i + 1 < u.size(); i += 2)
             pairs.push_back(int64_t((u[i] + 2) / 5 * 16) * 16 + int64_t((u[i + 1] + 2) / 5 * 16));
-        // neighbours are independent
+        // Neighbours are independent.
         EXPECT_LT(
             std::fabs(chi_square(counts_of(pairs, 256), std::vector<double>(256, many / 512.))), 4);
     }
     const auto tight = F::uniform({many}, 1, std::nextafter(1.f, 2.f), 1, 0).to_vector<float>();
-    EXPECT_EQ(*std::max_element(tight.begin(), tight.end()), 1);  // never maxval
+    EXPECT_EQ(*std::max_element(tight.begin(), tight.end()), 1);  // The result is never maxval.
 }
 
 TEST(RandomOps, NormalIsNormal) {
@@ -160,13 +161,13 @@ TEST(RandomOps, NormalIsNormal) {
     const double expected[] = {1, 0, 1, 0, 3};
     for (int k = 1; k < 5; k++)
         EXPECT_NEAR(moments[k], expected[k], 4 * deviation[k] / std::sqrt(double(many))) << k;
-    double product = 0;  // the two of a pair
+    double product = 0;  // The product of the two of a pair.
     for (size_t i = 0; i + 16 < z.size(); i += 32)
         product += (z[i] - 3) * (z[i + 16] - 3) / 4;
     EXPECT_LT(std::fabs(product), 4 * std::sqrt(many / 32.));
 }
 
-TEST(RandomOps, TruncatedNormalStaysWithinTwo) {
+TEST(RandomOps, TruncatedNormalIsWithinTwoSigma) {
     const auto z = F::truncated_normal({many}, 3, 2, 2, 0).to_vector<double>();
     EXPECT_GE(*std::min_element(z.begin(), z.end()), -1);
     EXPECT_LE(*std::max_element(z.begin(), z.end()), 7);
@@ -246,7 +247,7 @@ TEST(RandomOps, MultinomialFollowsItsWeights) {
     };
     EXPECT_LT(std::fabs(chi_square(of_three(counts), of_three(expected(50000, weights)))), 4);
 
-    // without replacement: the second is drawn from what the first left
+    // Without replacement, the second is drawn from those that remain.
     std::vector<int64_t> firsts, seconds;
     const auto pairs =
         F::multinomial(F::broadcast_to(x, {20000, 4}), 2, false, 6, 1).to_vector<int64_t>();
@@ -262,7 +263,7 @@ TEST(RandomOps, MultinomialFollowsItsWeights) {
     EXPECT_LT(std::fabs(chi_square({second[0], second[3]}, {left[0], left[3]})), 4);
 }
 
-TEST(RandomOps, RefuseWhatMakesNoSense) {
+TEST(RandomOps, RejectInvalidArguments) {
     EXPECT_EQ(message([] { F::uniform({2}, 2, 1); }),
               "[uniform] minval is 2.000000, expected a number of at most maxval 1.000000");
     EXPECT_EQ(message([] { F::normal({2}, 0, -1); }),
@@ -289,24 +290,24 @@ TEST(RandomOps, RefuseWhatMakesNoSense) {
     EXPECT_EQ(F::uniform({0, 3}).elements(), 0);
 }
 
-// What these need beside their results counts against the limit as those do.
-TEST(RandomOps, ScratchIsHeldAgainstTheLimit) {
+// Scratch counts against the limit as results do.
+TEST(RandomOps, ScratchCountsAgainstTheLimit) {
     const Tensor weights = Tensor::ones({1, 4 << 20});
     const Tensor single = Tensor::scalar(1).expand({16 << 20});
     memory::trim();
     memory::set_limit(memory::stats().live_bytes + (24 << 20));
-    const auto refused = [](const char *op, const auto &call) {
-        const std::string said = message(call);
-        EXPECT_TRUE(said.starts_with(std::string("[") + op + "] ") &&
-                    said.find("out of memory: ") != std::string::npos)
-            << said;
+    const auto expect_rejected = [](const char *op, const auto &call) {
+        const std::string reported = message(call);
+        EXPECT_TRUE(reported.starts_with(std::string("[") + op + "] ") &&
+                    reported.find("out of memory: ") != std::string::npos)
+            << reported;
     };
-    refused("randperm", [] { F::randperm(100000000); });
-    refused("randperm", [] { F::randperm(2147483647); });
-    refused("shuffle", [&] { F::shuffle(single); });
-    refused("multinomial", [&] { F::multinomial(weights, 2); });
-    refused("unique", [&] { F::unique(single); });
-    refused("sort", [&] { F::sort(single); });
+    expect_rejected("randperm", [] { F::randperm(100000000); });
+    expect_rejected("randperm", [] { F::randperm(2147483647); });
+    expect_rejected("shuffle", [&] { F::shuffle(single); });
+    expect_rejected("multinomial", [&] { F::multinomial(weights, 2); });
+    expect_rejected("unique", [&] { F::unique(single); });
+    expect_rejected("sort", [&] { F::sort(single); });
     memory::set_limit(0);
     EXPECT_EQ(F::randperm(5).elements(), 5);
 }

@@ -1,5 +1,5 @@
-// Recurrent cells against PyTorch (tests/goldens/cells_pytorch.py): values and all gradients, in
-// f64.
+// Compares recurrent cells with PyTorch (tests/goldens/cells_pytorch.py): values and all gradients,
+// in f64.
 #include "primitives/ops/recurrent.h"
 #include "tests/kernels/golden.h"
 #include "tests/primitives/gradient_check.h"
@@ -8,7 +8,7 @@
 namespace halyard {
 namespace {
 
-TEST(Cells, AgreeWithPyTorch) {
+TEST(Cells, MatchPyTorch) {
     const auto arrays = golden("cells_pytorch");
     for (const std::string name : {"rnn_tanh", "rnn_relu", "lstm", "gru"}) {
         const auto all = [&](const std::string &kind) {
@@ -34,7 +34,7 @@ TEST(Cells, AgreeWithPyTorch) {
     }
 }
 
-TEST(Cells, Refuse) {
+TEST(Cells, RejectInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3}), h = Tensor::ones({2, 4}), w = Tensor::ones({4, 3}),
                  u = Tensor::ones({4, 4}), b = Tensor::ones({4});
     expect_error<ShapeError>("[rnn_tanh_cell] w_ih.k is 4, expected 3 as x.k",

@@ -22,25 +22,25 @@ namespace {
 
 using Floats = std::vector<float>;
 
-Tensor places(const std::vector<int32_t> &v) {
+Tensor indices(const std::vector<int32_t> &v) {
     return Tensor::from(v, {int64_t(v.size())});
 }
 
-TEST(Indexing, GatherCountsFromTheEndAndRefusesWhatIsOutside) {
+TEST(Indexing, GatherTakesNegativeIndicesAndRejectsOthersOutOfRange) {
     const Tensor x = Tensor::from(Floats{0, 1, 2, 3, 4, 5}, {2, 3});
-    EXPECT_EQ(F::gather(x, places({2, -3}), 1).to_vector<float>(), (Floats{2, 0, 5, 3}));
-    EXPECT_EQ(F::gather(x, places({1}).reshape({1, 1}), 0).shape().text(), "[1,1,3]");
+    EXPECT_EQ(F::gather(x, indices({2, -3}), 1).to_vector<float>(), (Floats{2, 0, 5, 3}));
+    EXPECT_EQ(F::gather(x, indices({1}).reshape({1, 1}), 0).shape().text(), "[1,1,3]");
     expect_error<ShapeError>("[gather] index 1 is 2, expected -2 to 1", [&] {
-        F::gather(x, places({0, 2}), 0);
+        F::gather(x, indices({0, 2}), 0);
     });
     expect_error<ShapeError>("[index_select] index 0 is -4, expected -3 to 2",
-                             [&] { F::index_select(x, places({-4}), 1); });
+                             [&] { F::index_select(x, indices({-4}), 1); });
     expect_error<ShapeError>("[embedding] index 0 is 0, expected 0 to -1", [&] {
-        F::embedding(places({0}), Tensor::zeros({0, 3}));
+        F::embedding(indices({0}), Tensor::zeros({0, 3}));
     });
 }
 
-TEST(Indexing, PadRefuses) {
+TEST(Indexing, PadRejectsInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3});
     expect_error<AttrError>("[pad] padding is 3, expected at most 2 for an extent of 3", [&] {
         F::pad(x, {3, 0}, "reflect");
@@ -67,7 +67,7 @@ TEST(Indexing, FlipsOfEveryLength) {
     }
 }
 
-TEST(Indexing, OfNothing) {
+TEST(Indexing, OfEmptyTensors) {
     const Tensor x = Tensor::ones({2, 3});
     const Tensor none = Tensor::zeros({0, 3});
     EXPECT_EQ(F::tile(x, {0, 2}).shape().text(), "[0,6]");
@@ -82,22 +82,22 @@ TEST(Indexing, OfNothing) {
     EXPECT_EQ(F::contiguous(none).shape().text(), "[0,3]");
 }
 
-// An element that is taken several times gets the sum of its gradients; one that isn't, none.
-TEST(Indexing, Gradients) {
+// An element that is gathered several times gets the sum of its gradients; one that isn't gets 0.
+TEST(Indexing, GradientsMatchDifferences) {
     const Tensor x = numbers({3, 4});
     auto check = [&](auto f) {
         gradient_check([&](const std::vector<Tensor> &in) { return f(in[0]); }, {x});
     };
-    check([](const Tensor &t) { return F::gather(t, places({2, 0, 2}), 0); });
+    check([](const Tensor &t) { return F::gather(t, indices({2, 0, 2}), 0); });
     check([](const Tensor &t) { return F::pad(t, {1, 2, 2, 0}, "reflect"); });
     check([](const Tensor &t) { return F::pad(t, {1, 2}, "constant", 3.0); });
     check([](const Tensor &t) { return F::tile(t, {2, 1, 3}); });
     check([](const Tensor &t) { return F::roll(F::flip(t, {0, 1}), {1}, {1}); });
     check([](const Tensor &t) { return F::repeat_interleave(t, 2, -1); });
-    check([](const Tensor &t) { return F::embedding(places({1, 1, 0}), t); });
+    check([](const Tensor &t) { return F::embedding(indices({1, 1, 0}), t); });
 }
 
-TEST(Indexing, GathersAndScattersRefuse) {
+TEST(Indexing, GathersAndScattersRejectInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3});
     const Tensor wide = Tensor::from<int32_t>({0, 1, 0, 1, 0, 1, 0, 1}, {2, 4});
     expect_error<ShapeError>("[gather_elements] index 1 is 2, expected -2 to 1", [&] {
@@ -107,16 +107,16 @@ TEST(Indexing, GathersAndScattersRefuse) {
         "[gather_elements] index dimension 1 is 4, expected at most 3 from x[2,3]",
         [&] { F::gather_elements(x, wide, 0); });
     expect_error<ShapeError>("[gather_elements] index has rank 1, expected 2 as x",
-                             [&] { F::gather_elements(x, places({0}), 0); });
+                             [&] { F::gather_elements(x, indices({0}), 0); });
     expect_error<ShapeError>("[gather_nd] indices' last dimension is 3, expected 1 to 2 for x[2,3]",
                              [&] {
-                                 F::gather_nd(x, places({0, 0, 0}));
+                                 F::gather_nd(x, indices({0, 0, 0}));
                              });
     expect_error<ShapeError>("[gather_nd] index 1 is -4, expected -3 to 2", [&] {
-        F::gather_nd(x, places({1, -4}));
+        F::gather_nd(x, indices({1, -4}));
     });
     expect_error<ShapeError>("[tensor_scatter_add] updates have shape [2], expected [1,3]", [&] {
-        F::tensor_scatter_add(x, places({0}).reshape({1, 1}), Tensor::ones({2}));
+        F::tensor_scatter_add(x, indices({0}).reshape({1, 1}), Tensor::ones({2}));
     });
     expect_error<DTypeError>("[scatter] updates are f64, expected f32 like x", [&] {
         F::scatter(x, wide.slice(1, 0, 3), Tensor::ones({2, 3}, DType::f64), 0);
@@ -125,12 +125,12 @@ TEST(Indexing, GathersAndScattersRefuse) {
                              [&] { F::gather(x, Tensor::ones({1}), 0); });
     expect_error<ShapeError>(
         "[unsorted_segment_sum] segment id 1 is 2, expected less than num_segments 2", [&] {
-            F::unsorted_segment_sum(x, places({0, 2}), 2);
+            F::unsorted_segment_sum(x, indices({0, 2}), 2);
         });
     expect_error<GradError>("[scatter] has no gradient for reduction mul", [&] {
         Tape tape;
         tape.watch(x);
-        tape.gradient(F::tensor_scatter_mul(x, places({0}).reshape({1, 1}), Tensor::ones({1, 3})),
+        tape.gradient(F::tensor_scatter_mul(x, indices({0}).reshape({1, 1}), Tensor::ones({1, 3})),
                       {x});
     });
 }
@@ -147,8 +147,9 @@ TEST(Indexing, OneHotAlongAnyAxis) {
     }
 }
 
-// Several numbers to an index, i64 indices, negative ones; the last of several updates stays.
-TEST(Indexing, PlacesOfSeveralNumbers) {
+// Tests several numbers per index, i64 indices, and negative ones; the last of several updates
+// stays.
+TEST(Indexing, TakesIndicesOfSeveralNumbers) {
     const Tensor x = Tensor::from(Floats{0, 1, 2, 3, 4, 5}, {2, 3});
     const Tensor at = Tensor::from<int64_t>({1, 2, 0, -3, 1, -1}, {3, 2});
     EXPECT_EQ(F::gather_nd(x, at).to_vector<float>(), (Floats{5, 0, 5}));
@@ -158,13 +159,13 @@ TEST(Indexing, PlacesOfSeveralNumbers) {
     EXPECT_EQ(F::tensor_scatter_add(x, at, updates).to_vector<float>(),
               (Floats{20, 1, 2, 3, 4, 45}));
     EXPECT_EQ(F::scatter_nd(at, updates, {2, 3}).to_vector<float>(), (Floats{20, 0, 0, 0, 0, 40}));
-    EXPECT_EQ(F::unsorted_segment_sum(x, places({-1, 1}), 3).to_vector<float>(),
+    EXPECT_EQ(F::unsorted_segment_sum(x, indices({-1, 1}), 3).to_vector<float>(),
               (Floats{0, 0, 0, 3, 4, 5, 0, 0, 0}));
     EXPECT_EQ(F::gather_elements(x, Tensor::from<int64_t>({-1, 0}, {2, 1}), 1).to_vector<float>(),
               (Floats{2, 3}));
 }
 
-TEST(Indexing, ScatterGradients) {
+TEST(Indexing, ScatterGradientsMatchDifferences) {
     const Tensor x = numbers({3, 4}), u = numbers({2, 4}, 7);
     const Tensor rows = Tensor::from<int32_t>({2, 0}, {2, 1});
     const Tensor index = Tensor::from<int32_t>({0, 2, 1, 1, 2, 2, 1, 0}, {2, 4});
@@ -186,17 +187,17 @@ TEST(Indexing, ScatterGradients) {
         {x, u});
     gradient_check(
         [&](const std::vector<Tensor> &in) {
-            return F::index_add(in[0], places({1, 1, 0, 2, 2}), in[1], 1);
+            return F::index_add(in[0], indices({1, 1, 0, 2, 2}), in[1], 1);
         },
         {x, numbers({3, 5}, 3)});
     gradient_check(
         [&](const std::vector<Tensor> &in) {
-            return F::unsorted_segment_sum(in[0], places({1, 0, 1}), 2);
+            return F::unsorted_segment_sum(in[0], indices({1, 0, 1}), 2);
         },
         {x});
 }
 
-TEST(Views, Gradients) {
+TEST(Views, GradientsMatchDifferences) {
     const Tensor x = numbers({2, 4, 4, 6}), square = numbers({3, 5});
     auto check = [&](const Tensor &t, auto f) {
         gradient_check([&](const std::vector<Tensor> &in) { return f(in[0]); }, {t});
@@ -235,7 +236,7 @@ TEST(Views, FormatsOfTheCubeUnit) {
     });
 }
 
-TEST(Views, Refuse) {
+TEST(Views, RejectInvalidArguments) {
     const Tensor x = Tensor::ones({1, 6, 4, 5});
     expect_error<ShapeError>("[space_to_depth] x.w is 5, expected a multiple of 2",
                              [&] { F::space_to_depth(x, 2); });
@@ -265,7 +266,7 @@ TEST(Views, Meshgrid) {
     EXPECT_EQ(F::meshgrid({a, b}, "ij")[1].text(), "[[3, 4, 5], [3, 4, 5]] f32[2,3]");
 }
 
-TEST(Windows, GradientsOfEachOther) {
+TEST(Windows, UnfoldAndFoldAreGradientsOfEachOther) {
     const Tensor x = numbers({1, 2, 5, 4}), columns = numbers({1, 12, 4}, 5);
     gradient_check(
         [](const std::vector<Tensor> &in) {
@@ -286,7 +287,7 @@ TEST(Windows, GradientsOfEachOther) {
                              });
 }
 
-TEST(Resize, Gradients) {
+TEST(Resize, GradientsMatchDifferences) {
     const Tensor x = numbers({1, 2, 4, 5});
     for (const char *mode : {"nearest", "nearest_exact", "bilinear", "bicubic"}) {
         for (const Ints &size : {Ints{7, 9}, Ints{3, 2}}) {
@@ -366,9 +367,8 @@ TEST(Resize, Volumes) {
     });
 }
 
-// A pixel that isn't a number stays in the outputs made of it; one that counts nothing doesn't
-// matter.
-TEST(Resize, KeepsSpecialValuesWhereTheyAre) {
+// A NaN pixel makes the outputs that use it NaN; one with weight 0 has no effect.
+TEST(Resize, KeepsSpecialValuesLocal) {
     const Tensor x = Tensor::from(Floats{1, NAN, INFINITY, 4}, {1, 1, 1, 4});
     const Floats same = F::interpolate(x, {1, 4}, 0, "bicubic").to_vector<float>();
     EXPECT_EQ(same[0], 1);
@@ -377,7 +377,7 @@ TEST(Resize, KeepsSpecialValuesWhereTheyAre) {
     EXPECT_EQ(same[3], 4);
 }
 
-TEST(Scan, Gradients) {
+TEST(Scan, GradientsMatchDifferences) {
     const Tensor x = numbers({3, 21});
     for (const bool exclusive : {false, true}) {
         for (const bool reverse : {false, true}) {
@@ -395,7 +395,7 @@ TEST(Scan, Gradients) {
     }
 }
 
-// Where factors are 0 nothing may be divided by them.
+// The gradient must not divide by factors that are 0.
 TEST(Scan, GradientsOfProductsWithZeros) {
     for (const int zeros : {0, 1, 2}) {
         const Tensor x = numbers({2, 5});
@@ -415,7 +415,7 @@ TEST(Scan, GradientsOfProductsWithZeros) {
     }
 }
 
-TEST(Norm, Gradients) {
+TEST(Norm, GradientsMatchDifferences) {
     const Tensor x = numbers({3, 4, 5});
     gradient_check([](const std::vector<Tensor> &in) { return F::reduce_l1(in[0], {0, 2}); }, {x});
     gradient_check([](const std::vector<Tensor> &in) { return F::reduce_l2(in[0], {1}, true); },

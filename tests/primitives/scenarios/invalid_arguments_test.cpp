@@ -1,5 +1,5 @@
-// What composite ops make of wrong attributes: a result, or an error that names the op.
-// (tools/check/refusals.cpp has the others.)
+// Calls composite ops with wrong attributes: they give a result, or an error that names the op.
+// (tools/check/refusals.cpp tests the other ops.)
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,8 +45,8 @@ std::vector<AttrValue> values_for(const AttrSpec &a) {
     return all;
 }
 
-TEST(Refusals, CompositeOpsNameThemselves) {
-    int calls = 0, refused = 0;
+TEST(InvalidArguments, ErrorsNameTheCompositeOp) {
+    int calls = 0, rejected = 0;
     for (const RegisteredOp *op : library().ops()) {
         if (op->record.form != Form::composite) continue;
         for (const Shape &shape :
@@ -56,7 +56,7 @@ TEST(Refusals, CompositeOpsNameThemselves) {
             for (const AttrSpec &a : op->record.attrs) {
                 for (const AttrValue &v : values_for(a)) {
                     lists.push_back({{a.name, v}});
-                    // lists that belong together: begin and size
+                    // Lists that have equal lengths: begin and size.
                     for (const AttrSpec &other : op->record.attrs) {
                         if (other.name != a.name && other.kind == AttrKind::ints) {
                             lists.push_back(
@@ -70,7 +70,7 @@ TEST(Refusals, CompositeOpsNameThemselves) {
                     calls++;
                     (void)Primitive(op->record.name.c_str(), attrs).run(in);
                 } catch (const Error &e) {
-                    refused++;
+                    rejected++;
                     EXPECT_TRUE(std::string(e.what()).starts_with("[" + op->record.name + "] "))
                         << op->record.name << " of " << shape.text() << ": " << e.what();
                 }
@@ -78,10 +78,10 @@ TEST(Refusals, CompositeOpsNameThemselves) {
         }
     }
     EXPECT_GT(calls, 1000);
-    EXPECT_GT(refused, 100);
+    EXPECT_GT(rejected, 100);
 }
 
-TEST(Refusals, AnUndefinedTensorIsNamed) {
+TEST(InvalidArguments, ErrorsNameAnUndefinedTensor) {
     for (const RegisteredOp *op : library().ops()) {
         const auto &inputs = op->signature.inputs;
         const Primitive primitive(*op, Attrs(op->record, std::initializer_list<AttrValue>{}));
@@ -99,7 +99,7 @@ TEST(Refusals, AnUndefinedTensorIsNamed) {
     }
 }
 
-TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
+TEST(InvalidArguments, AnUndefinedArgumentIsNoNumber) {
     const Tensor x = Tensor::ones({2});
     expect_error<ShapeError>("[add] b is an undefined tensor", [&] { F::add(x, Tensor()); });
     expect_error<ShapeError>("[mul] a is an undefined tensor", [&] { F::mul(Tensor(), 2); });
@@ -123,7 +123,7 @@ TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
     });
 }
 
-TEST(Refusals, ATablesPlacesLieInTheMap) {  // of which the forward pass reads the nearest
+TEST(InvalidArguments, ResizeTablesAreWithinTheMap) {  // The forward pass reads the nearest pixels.
     const Tensor x = Tensor::ones({1, 4, 4});
     const Tensor inside = Tensor::from<int32_t>({0, 3}, {1, 2}),
                  outside = Tensor::from<int32_t>({0, 2000000000}, {1, 2});
@@ -141,7 +141,7 @@ TEST(Refusals, ATablesPlacesLieInTheMap) {  // of which the forward pass reads t
                              [&] { differentiate(inside, outside); });
 }
 
-TEST(Refusals, OpsOfAnyNumberOfTensors) {
+TEST(InvalidArguments, VariadicOps) {
     const Tensor x = Tensor::ones({2, 3}), deep = Tensor::ones({1, 1, 1, 1, 1, 1, 1, 1});
     EXPECT_THROW(F::stack({deep, deep}, 0), ShapeError);
     EXPECT_THROW(F::stack({x, deep}, 0), ShapeError);

@@ -1,4 +1,4 @@
-// Losses and norms, with their gradients, against the numbers of MindSpore and PyTorch
+// Compares losses and norms, and their gradients, with the numbers of MindSpore and PyTorch
 // (tests/goldens).
 #include <functional>
 
@@ -20,9 +20,9 @@ using In = std::vector<Tensor>;
 using Golden = std::map<std::string, Tensor>;
 using Losses = std::function<Tensor(const In &)>;
 
-constexpr double tolerance = 2e-6;  // both are f32's
+constexpr double tolerance = 2e-6;  // Both libraries compute in f32.
 
-// y and the gradients of sum(dy y) in `inputs` against the file's `y` and `gradients`.
+// Compares y and the gradients of sum(dy y) in `inputs` with the file's `y` and `gradients`.
 void expect_golden(const Golden &g, const std::string &what, const In &x, const std::string &y,
                    const Tensor &dy, const std::vector<std::string> &gradients, const Losses &f) {
     Tape tape;

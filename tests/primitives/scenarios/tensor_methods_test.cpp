@@ -1,9 +1,9 @@
-// What a tensor's own methods make under a tape has gradients, as what the functions of the same
-// names make.
+// Tests that results of a tensor's methods under a tape have gradients, like those of the functions
+// of the same names.
 #include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/indexing.h"
 #include "primitives/ops/shapes.h"
+#include "primitives/ops/indexing.h"
 #include "primitives/ops/softmax.h"
 #include "tests/primitives/gradient_check.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// f(x) times itself and something else, so that gradients depend on the elements and on where they
-// went.
+// Multiplies f(x) by itself and by constants, so that gradients depend on the elements and on their
+// new positions.
 void gradient_through(const Tensor &x, const std::function<Tensor(const Tensor &)> &method) {
     const Tensor weights = numbers(method(x).shape(), 7);
     gradient_check(
@@ -64,10 +64,10 @@ TEST(TensorMethods, To) {
     const Tensor dx = tape.gradient(y, {x}, sens)[0];
     EXPECT_EQ(dx.dtype(), DType::f64);
     EXPECT_EQ(dx.to_vector<double>(), sens.to_vector<double>());
-    EXPECT_FALSE(tape.watched(whole));  // only floats have gradients
+    EXPECT_FALSE(tape.watched(whole));  // Only floats have gradients.
 }
 
-TEST(TensorMethods, HaveGradientsOfGradients) {
+TEST(TensorMethods, HaveSecondDerivatives) {
     const auto cube = [](const Tensor &x) {
         const Tensor y = x.reshape({3, 2}).transpose({1, 0}).slice(1, 0, 2).copy().to(DType::f64);
         return F::mul(F::mul(y, y), y);
@@ -83,7 +83,7 @@ TEST(TensorMethods, HaveGradientsOfGradients) {
         {numbers({2, 3})});
 }
 
-TEST(TensorMethods, AreNotRecordedWhereNothingIs) {
+TEST(TensorMethods, AreNotRecordedWithoutATape) {
     const Tensor x = numbers({2, 3});
     Tape tape;
     tape.watch(x);
@@ -94,13 +94,13 @@ TEST(TensorMethods, AreNotRecordedWhereNothingIs) {
     }
     EXPECT_FALSE(tape.watched(hidden));
     EXPECT_FALSE(tape.watched(numbers({2, 3}, 2).reshape({6})));
-    EXPECT_EQ(x.to_vector<double>().size(), 6u);  // numbers, not a tensor
+    EXPECT_EQ(x.to_vector<double>().size(), 6u);  // The method returns numbers, not a tensor.
     tape.stop();
     EXPECT_FALSE(tape.watched(x.reshape({6})));
     EXPECT_TRUE(tape.graph().ops.empty());
 }
 
-TEST(TensorMethods, StandInTheGraphOnceAndByName) {
+TEST(TensorMethods, AppearInTheGraphOnceByName) {
     const Tensor x = numbers({64, 48});
     Tape tape;
     tape.watch(x);
@@ -112,7 +112,7 @@ TEST(TensorMethods, StandInTheGraphOnceAndByName) {
     };
     const Tensor y = x.transpose({1, 0});
     EXPECT_EQ(ops(), "transpose");
-    // a call that copies what it is given is one entry all the same
+    // A call that copies its input is still one entry.
     const Tensor z = F::softmax(y, 0);
     EXPECT_EQ(ops(), "transpose softmax");
     const Tensor u = F::roll(z, {1}, {0});

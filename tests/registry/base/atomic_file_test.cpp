@@ -27,7 +27,7 @@ mode_t mode_of(const fs::path &path) {
     return s.st_mode & 0777;
 }
 
-std::string refusal(const std::function<void()> &f) {
+std::string error_text(const std::function<void()> &f) {
     try {
         f();
     } catch (const IoError &e) {
@@ -68,7 +68,7 @@ TEST_F(AtomicFiles, NothingChangesWithoutCommit) {
     EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(AtomicFiles, TheUmaskAndTheOldPermissionsHold) {
+TEST_F(AtomicFiles, KeepUmaskAndOldPermissions) {
     write_file(at("a"), "1");
     EXPECT_EQ(mode_of(at("a")), 0640u);
     chmod(at("a").c_str(), 0600);
@@ -86,10 +86,10 @@ TEST_F(AtomicFiles, ALinkIsReplacedAndNotFollowed) {
     EXPECT_FALSE(fs::is_symlink(at("link")));
 }
 
-TEST_F(AtomicFiles, WhatIsNoFileIsWrittenInPlace) {
+TEST_F(AtomicFiles, SpecialFilesAreWrittenInPlace) {
     write_file("/dev/null", "gone");
     EXPECT_TRUE(fs::is_character_file("/dev/null"));
-    EXPECT_EQ(refusal([] { write_file("/dev/full", "text"); }),
+    EXPECT_EQ(error_text([] { write_file("/dev/full", "text"); }),
               "[/dev/full] can't be written: No space left on device");
     EXPECT_TRUE(fs::is_character_file("/dev/full"));
     int ends[2];
@@ -102,13 +102,13 @@ TEST_F(AtomicFiles, WhatIsNoFileIsWrittenInPlace) {
     close(ends[1]);
 }
 
-TEST_F(AtomicFiles, ARefusalNamesTheFileAndLeavesNothing) {
-    EXPECT_EQ(refusal([&] { write_file(at("no/a"), "x"); }),
+TEST_F(AtomicFiles, ErrorsNameTheFileAndLeaveNothing) {
+    EXPECT_EQ(error_text([&] { write_file(at("no/a"), "x"); }),
               "[" + at("no/a") + "] can't be written: No such file or directory");
-    EXPECT_EQ(refusal([] { write_file("/proc/nowhere", "x"); }),
+    EXPECT_EQ(error_text([] { write_file("/proc/nowhere", "x"); }),
               "[/proc/nowhere] can't be written: No such file or directory");
     fs::create_directory(at("folder"));
-    EXPECT_EQ(refusal([&] { write_file(at("folder"), "x"); }),
+    EXPECT_EQ(error_text([&] { write_file(at("folder"), "x"); }),
               "[" + at("folder") + "] can't be replaced: Is a directory");
     EXPECT_EQ(files(), 1u);
 }

@@ -19,7 +19,7 @@
 namespace halyard {
 namespace {
 
-struct Threads {  // sets a number of threads for one scope
+struct Threads {  // Sets the number of threads for one scope.
     explicit Threads(int n) { set_threads(n); }
     ~Threads() { set_threads(0); }
 };
@@ -30,7 +30,7 @@ template<class F> int par_for(int min, int size, F f) {
         (uint8_t *)&f);
 }
 
-TEST(Parallel, EveryIndexOnce) {
+TEST(Parallel, RunsEveryIndexOnce) {
     for (const int n : {1, 2, 3, 8}) {
         const Threads limit(n);
         EXPECT_EQ(threads(), n);
@@ -50,11 +50,11 @@ TEST(Parallel, EveryIndexOnce) {
     EXPECT_EQ(par_for(0, 0, [](int) { return 1; }), 0);
 }
 
-TEST(Parallel, OneStaysInTheCaller) {
+TEST(Parallel, OneBodyRunsInTheCaller) {
     const auto caller = std::this_thread::get_id();
     parallel_for(7, 8, [&](int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
     const Threads limit(1);
-    int last = -1;  // no race: everything runs here, in order
+    int last = -1;  // There is no race: all bodies run in this thread, in order.
     const int status = par_for(0, 100, [&](int i) {
         EXPECT_EQ(std::this_thread::get_id(), caller);
         EXPECT_EQ(i, last + 1);
@@ -65,8 +65,9 @@ TEST(Parallel, OneStaysInTheCaller) {
     EXPECT_EQ(last, 99);
 }
 
-// All n bodies wait until all have started: ends only with n threads, whatever the number of cores.
-TEST(Parallel, AsManyWorkersAsAsked) {
+// Each of n bodies waits until all have started, so the loop ends only with n threads, whatever the
+// number of cores.
+TEST(Parallel, UsesAllRequestedWorkers) {
     for (const int n : {2, 3, 8}) {
         const Threads limit(n);
         std::atomic<int> started{0}, missing{0};
@@ -81,7 +82,7 @@ TEST(Parallel, AsManyWorkersAsAsked) {
     }
 }
 
-TEST(Parallel, NoMoreWorkersThanAsked) {
+TEST(Parallel, UsesNoMoreThanTheRequestedWorkers) {
     const Threads limit(3);
     std::atomic<int> inside{0}, most{0};
     parallel_for(0, 60, [&](int64_t) {
@@ -119,7 +120,7 @@ TEST(Parallel, NestedLoops) {
     EXPECT_EQ(sum, 120 * 120);
 }
 
-TEST(Parallel, AWorkersErrorReachesTheCaller) {
+TEST(Parallel, WorkersErrorReachesTheCaller) {
     for (const int n : {1, 2, 8}) {
         const Threads limit(n);
         clear_kernel_error();
@@ -142,18 +143,18 @@ TEST(Parallel, AWorkersErrorReachesTheCaller) {
     EXPECT_STREQ(last_kernel_error(), "deep");
 }
 
-TEST(Parallel, LongMessagesAreCut) {
+TEST(Parallel, TruncatesLongMessages) {
     halide_error(nullptr, std::string(5000, 'x').c_str());
     EXPECT_EQ(last_kernel_error(), std::string(1023, 'x'));
     std::thread([] { EXPECT_STREQ(last_kernel_error(), ""); }).join();
 }
 
-TEST(Parallel, HalidesScratchIsOurs) {
+TEST(Parallel, HalideAllocatesFromOurPool) {
     const int64_t live = memory::stats().live_blocks;
     auto *p = (unsigned char *)halide_malloc(nullptr, 100);
     ASSERT_NE(p, nullptr);
     EXPECT_EQ(uintptr_t(p) % 64, 0u);
-    // what HalideRuntime.h promises to kernels
+    // HalideRuntime.h promises kernels that this range may be accessed.
     for (int i = -8; i < 128 + 8; i++)
         p[i] = (unsigned char)i;
     EXPECT_EQ(memory::stats().live_blocks, live + 1);
@@ -164,14 +165,15 @@ TEST(Parallel, HalidesScratchIsOurs) {
     EXPECT_EQ(halide_malloc(nullptr, size_t{1} << 50), nullptr);
 }
 
-TEST(Parallel, NumbersOutOfRange) {
+TEST(Parallel, RejectsNumbersOutOfRange) {
     expect_error<AttrError>("[parallel] threads is -1, expected 0 to 1024",
                             [] { set_threads(-1); });
     EXPECT_THROW(set_threads(1025), AttrError);
     EXPECT_GE(threads(), 1);
 }
 
-int start_with(const char *value) {  // what a fresh process makes of HALYARD_THREADS
+// Returns the exit status of a fresh process with this HALYARD_THREADS.
+int start_with(const char *value) {
     setenv("HALYARD_THREADS", value, 1);
     try {
         return threads();
@@ -183,11 +185,11 @@ int start_with(const char *value) {  // what a fresh process makes of HALYARD_TH
     }
 }
 
-int bodies_elsewhere() {  // loop bodies that another thread runs
+int bodies_elsewhere() {  // Counts the loop bodies that another thread runs.
     const auto caller = std::this_thread::get_id();
     std::atomic<int> count{0};
     const auto body = [&] {
-        // time enough for another thread to come
+        // Gives another thread time to start.
         std::this_thread::sleep_for(std::chrono::microseconds(100));
         count += std::this_thread::get_id() != caller;
     };
@@ -199,7 +201,7 @@ int bodies_elsewhere() {  // loop bodies that another thread runs
     return count;
 }
 
-TEST(Parallel, ALimitOfOneIsTheCallerAlone) {
+TEST(Parallel, LimitOfOneUsesOnlyTheCaller) {
     {
         const Threads limit(1);
         EXPECT_EQ(bodies_elsewhere(), 0);
@@ -208,7 +210,7 @@ TEST(Parallel, ALimitOfOneIsTheCallerAlone) {
     EXPECT_GT(bodies_elsewhere(), 0);
 }
 
-TEST(ParallelDeathTest, EnvironmentSetsTheStart) {
+TEST(ParallelDeathTest, EnvironmentSetsTheInitialNumber) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(std::exit(start_with("3")), testing::ExitedWithCode(3), "");
     for (const char *bad : {"abc", "-1", "2x", "99999999999", "1025"})

@@ -1,5 +1,5 @@
-// Programs that are started without a shell, also where a file's name is full of a shell's
-// characters.
+// Tests programs that are started without a shell, also with file names that contain a shell's
+// special characters.
 #include "registry/base/run_program.h"
 
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 
 constexpr const char *hostile = "a'b \"c\" $d;e";
 
-TEST(RunProgram, GivesItsArgumentsAsTheyAre) {
+TEST(RunProgram, PassesArgumentsUnchanged) {
     const Ended echo = run_program({"printf", "%s|", hostile, "$(touch x)", "", "\n"},
                                    Keep::output);
     EXPECT_EQ(echo.status, 0);
     EXPECT_EQ(echo.text, std::string(hostile) + "|$(touch x)||\n|");
 }
 
-TEST(RunProgram, KeepsErrorsOnlyWhereTheyAreAskedFor) {
+TEST(RunProgram, CapturesStderrOnlyOnRequest) {
     const std::vector<std::string> words = {"ls", "/no/such/file"};
     EXPECT_EQ(run_program(words, Keep::output).text, "");
     const Ended all = run_program(words, Keep::output_and_errors);
@@ -31,7 +31,7 @@ TEST(RunProgram, KeepsErrorsOnlyWhereTheyAreAskedFor) {
     EXPECT_NE(all.text.find("/no/such/file"), std::string::npos) << all.text;
 }
 
-TEST(RunProgram, SaysThatThereIsNone) {
+TEST(RunProgram, ReportsAMissingProgram) {
     EXPECT_TRUE(has_program("ls"));
     EXPECT_FALSE(has_program("no-such-program"));
     try {
@@ -42,8 +42,9 @@ TEST(RunProgram, SaysThatThereIsNone) {
     }
 }
 
-// The kernel cache is linked by ld, and a mistake's line is looked up by addr2line in the library.
-TEST(RunProgram, HostileNamesOfTheCacheAndOfAKernelLibrary) {
+// ld links entries of the kernel cache, and addr2line looks up the line of a mistake in the
+// library.
+TEST(RunProgram, HandlesHostileNamesOfTheCacheAndOfAKernelLibrary) {
     const TemporaryFolder folder("halyard_test");
     const fs::path odd = folder.path / hostile;
     fs::create_directory(odd);

@@ -19,7 +19,7 @@ size_t files_in(const fs::path &folder) {
     return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
+TEST(TemporaryFolder, IsPrivateAndRemovedWithItsContents) {
     fs::path path;
     {
         const TemporaryFolder folder("halyard_test");
@@ -33,9 +33,9 @@ TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
     EXPECT_FALSE(fs::exists(path));
 }
 
-// A child that was killed leaves its folder, which goes; that of one that lives stays, and so do
-// folders of other names.
-TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
+// A killed child leaves its folder, which is removed. Folders of living processes and folders with
+// other names stay.
+TEST(TemporaryFolder, RemovesFoldersOfKilledProcesses) {
     const TemporaryFolder parent("halyard_test");
     fs::create_directory(parent.path / "work_inAnother");
     const auto child = [&](bool dies) {
@@ -44,9 +44,9 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
         const pid_t pid = fork();
         if (pid == 0) {
             const TemporaryFolder own("work", parent.path);
-            const bool said = write(ready[1], "x", 1) == 1;
-            if (said && !dies) pause();
-            _exit(0);  // without destructors, as if it was killed
+            const bool reported = write(ready[1], "x", 1) == 1;
+            if (reported && !dies) pause();
+            _exit(0);  // Destructors don't run, as if it was killed.
         }
         char byte;
         EXPECT_EQ(read(ready[0], &byte, 1), 1);
@@ -60,7 +60,8 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     child(true);
     EXPECT_EQ(files_in(parent.path), 3u);
     {
-        const TemporaryFolder next("work", parent.path);  // this process has not swept there before
+        // This process has not cleaned that folder before.
+        const TemporaryFolder next("work", parent.path);
         EXPECT_EQ(files_in(parent.path), 3u)
             << "the dead one's is gone, the living one's and the other's are there";
     }
@@ -68,7 +69,7 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     waitpid(alive, nullptr, 0);
 }
 
-TEST(TemporaryFolder, OfAParentIsNotRemovedByItsChild) {
+TEST(TemporaryFolder, ChildDoesNotRemoveItsParents) {
     const TemporaryFolder folder("halyard_test");
     const pid_t pid = fork();
     if (pid == 0) {
@@ -79,7 +80,7 @@ TEST(TemporaryFolder, OfAParentIsNotRemovedByItsChild) {
     EXPECT_TRUE(fs::is_directory(folder.path));
 }
 
-TEST(TemporaryFolder, NamesTMPDIRWhereThatIsNoFolder) {
+TEST(TemporaryFolder, ErrorNamesTMPDIRIfItIsNoFolder) {
     const char *before = std::getenv("TMPDIR");
     const std::optional<std::string> kept = before ? std::optional<std::string>(before)
                                                    : std::nullopt;

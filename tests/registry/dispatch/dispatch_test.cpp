@@ -68,7 +68,7 @@ TEST(Dispatch, ACachedAddIsCheap) {
     EXPECT_LT(best, 2000);
 }
 
-TEST(Dispatch, SizesPastEveryLimitAreRefused) {
+TEST(Dispatch, RejectsSizesAboveLimits) {
     const Tensor one = Tensor::scalar(1);
     const Tensor column = one.expand({1 << 16, 1});
     const Tensor row = one.expand({1, 1 << 16});
@@ -93,7 +93,7 @@ TEST(Dispatch, BorrowedMemory) {
     std::vector<float> memory(100);
     for (size_t i = 0; i < memory.size(); i++)
         memory[i] = float(i);
-    // aligned to an element, to no vector
+    // The memory is aligned to an element but to no vector.
     const Tensor odd = Tensor::borrow(memory.data() + 1, {3, 2}, {7, 3}, DType::f32);
     EXPECT_EQ(F::relu(odd).to_vector<float>(), (std::vector<float>{1, 4, 8, 11, 15, 18}));
     EXPECT_EQ(F::reduce_sum(odd).item(), 57);
@@ -101,7 +101,8 @@ TEST(Dispatch, BorrowedMemory) {
               Shape({0, 1}));
 }
 
-// What a fresh process plans with HALYARD_ISA: the level of the kernel, or 100 and more for errors.
+// Returns the level of the kernel that a fresh process selects with HALYARD_ISA, or 100 and more
+// for errors.
 int level_with(const char *isa) {
     setenv("HALYARD_ISA", isa, 1);
     const RegisteredOp &op = library().at("relu");
@@ -125,7 +126,7 @@ int level_with(const char *isa) {
 TEST(DispatchDeathTest, TheEnvironmentLimitsTheInstructionSet) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (int i = 0; i < isa_count; i++) {
-        // 101: the build has no kernels up to this level
+        // 101 means that the build has no kernels up to this level.
         int expected = i > int(host_isa()) ? 100 : 101;
         if (i <= int(host_isa())) {
             for (const KernelEntry &k : library().at("relu").kernels) {
@@ -139,14 +140,14 @@ TEST(DispatchDeathTest, TheEnvironmentLimitsTheInstructionSet) {
     EXPECT_EXIT(std::exit(level_with("sse4")), testing::ExitedWithCode(103), "");
 }
 
-TEST(Dispatch, WhereALevelLacksADtypeTheOneBelowStandsForIt) {
+TEST(Dispatch, FallsBackToTheLevelBelowForADtype) {
     const Force force(host_isa(), "");
     const Tensor a = Tensor::from<double>({1, 2, 3}, {3});
     EXPECT_EQ(F::add(a, a).to_vector<double>(), (std::vector<double>{2, 4, 6}));
 }
 
-// The baseline has kernels of f32 for arithmetic on 16-bit floats; conversions are exact one way
-// and round once the other.
+// On the baseline, kernels of f32 compute on 16-bit floats. Conversions to f32 are exact and those
+// from f32 round once.
 TEST(Dispatch, SixteenBitFloatsOfTheBaselineAreComputedInF32) {
     const Force force(Isa::baseline, "");
     for (const DType half : {DType::f16, DType::bf16}) {
@@ -172,8 +173,7 @@ TEST(Dispatch, SixteenBitFloatsOfTheBaselineAreComputedInF32) {
               std::string::npos);
 }
 
-// The update of whole tensors, and with a gradient of one element in each shape that stands for
-// all.
+// Updates whole tensors, with a gradient of one element in each shape that broadcasts to all.
 TEST(Dispatch, UpdatesTakeAGradientThatIsBroadcast) {
     for (const int64_t n : {8, 65536}) {
         const Tensor zero = Tensor::zeros({n});
@@ -194,7 +194,7 @@ TEST(Dispatch, UpdatesTakeAGradientThatIsBroadcast) {
     }
 }
 
-TEST(Dispatch, LabelsThatAreBroadcastCountForEveryRow) {
+TEST(Dispatch, BroadcastLabelsApplyToEveryRow) {
     std::vector<float> values;
     for (int i = 0; i < 256; i++)
         values.push_back(float(i % 7));
@@ -207,9 +207,9 @@ TEST(Dispatch, LabelsThatAreBroadcastCountForEveryRow) {
               want.to_vector<float>());
 }
 
-// Kernels without any_strides are built for a dense dimension 0: a plan has no other, whatever is
-// broadcast or how it lies.
-TEST(Plan, HandsKernelsTheStridesTheyAreBuiltFor) {
+// Kernels without any_strides are built for a dense dimension 0. Every plan has one, whichever
+// operands are broadcast or strided.
+TEST(Plan, PassesOnlySupportedStrides) {
     const RegisteredOp &op = library().at("momentum_");
     ASSERT_FALSE(op.record.any_strides);
     const Tensor p = Tensor::zeros({3, 4, 5});
@@ -230,7 +230,7 @@ TEST(Plan, HandsKernelsTheStridesTheyAreBuiltFor) {
 }
 
 // A seed only becomes an argument of the kernel.
-TEST(Plan, CallsThatDifferInArgumentsShareOne) {
+TEST(Plan, CallsThatDifferInScalarsShareAPlan) {
     const RegisteredOp &dropout = library().at("dropout_kernel"),
                        &reduce = library().at("reduce_sum");
     ASSERT_TRUE(dropout.shares_plans);
@@ -254,8 +254,8 @@ TEST(Plan, CallsThatDifferInArgumentsShareOne) {
     EXPECT_EQ(kept(two), second);
 }
 
-// Plans point to kernels, so a development kernel that comes later moves none.
-TEST(Registry, KernelsStayWhereTheyAre) {
+// Plans point to kernels, so registering a development kernel later must move none.
+TEST(Registry, KernelsKeepTheirAddresses) {
     OpFile file;
     file.name = "test_stays";
     file.ops.push_back(library().at("relu").record);
@@ -275,7 +275,7 @@ TEST(Registry, KernelsStayWhereTheyAre) {
 }
 
 // ThreadSanitizer would report a name that one thread reads while another writes it.
-TEST(Registry, TheDeviceIsSetWhileOthersCallAndAsk) {
+TEST(Registry, DeviceCanBeSetDuringCalls) {
     std::atomic<bool> ends = false;
     std::thread sets([&] {
         while (!ends)
@@ -290,7 +290,7 @@ TEST(Registry, TheDeviceIsSetWhileOthersCallAndAsk) {
     sets.join();
 }
 
-TEST(Explain, NamesTheChoiceAndTheRefused) {
+TEST(Explain, NamesTheSelectedAndTheRejectedKernels) {
     const Tensor a = Tensor::ones({16});
     const Tensor in[] = {a, a};
     const RegisteredOp &op = library().at("add");

@@ -1,4 +1,4 @@
-// Kernels that are made when they are first called.
+// Tests kernels that are compiled when they are first called.
 #include "registry/dispatch/kernel_on_demand.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ KernelEntry add_of_the_baseline() {
     throw Error("add", "has no kernel for the baseline");
 }
 
-// Puts a kernel in the place of add's for the baseline, and back.
+// Replaces add's kernel for the baseline, and restores it.
 class InPlaceOfAdd {
 public:
     explicit InPlaceOfAdd(KernelFn fn) : before_(add_of_the_baseline()) {
@@ -45,7 +45,7 @@ std::vector<float> sum() {
     return F::add(x, x).to_vector<float>();
 }
 
-TEST(KernelOnDemand, IsMadeOnceForAllThreads) {
+TEST(KernelOnDemand, IsCompiledOnceForAllThreads) {
     const InPlaceOfAdd kernel([](void **arguments) { return added(arguments); });
     std::vector<std::thread> threads;
     std::vector<std::vector<float>> sums(4);
@@ -57,7 +57,7 @@ TEST(KernelOnDemand, IsMadeOnceForAllThreads) {
         EXPECT_EQ(s, (std::vector<float>{2, 4, 6}));
 }
 
-TEST(KernelOnDemand, SaysWhyItCanNotBeMade) {
+TEST(KernelOnDemand, ReportsWhyCompilationFailed) {
     {
         const InPlaceOfAdd kernel([](void **arguments) { return unknown(arguments); });
         expect_error<DispatchError>(

@@ -99,7 +99,8 @@ TEST(Expressions, Errors) {
     EXPECT_EQ(CompiledExpr("1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1", {})(nullptr), 20);
 }
 
-// A symbolic value as Halide's Expr is one: overloaded operators, functions in its own namespace.
+// A symbolic value with overloaded operators and functions in its own namespace, as Halide's Expr
+// has.
 namespace symbolic {
 struct Text {
     std::string s;
@@ -159,7 +160,7 @@ Text select(const Text &c, const Text &a, const Text &b) {
 }
 }  // namespace symbolic
 
-TEST(Expressions, OverOtherTypes) {
+TEST(Expressions, EvaluateOverOtherTypes) {
     const std::map<std::string, symbolic::Text> v = {{"a", symbolic::Text("a")},
                                                      {"b", symbolic::Text("b")}};
     const auto value = [&](const std::string &text) { return evaluate<symbolic::Text>(text, v).s; };
@@ -189,7 +190,7 @@ TEST(Signatures, Parsing) {
     EXPECT_EQ(Signature("range", "-> y[n]").infer({}, {{"n", 4}}), std::vector<Shape>{Shape{4}});
 }
 
-TEST(Signatures, BadText) {
+TEST(Signatures, RejectInvalidText) {
     expect_error<AttrError>("[op] bad signature 'x[n,c -> y[n]' at 12: bad expression 'c -> y[n' "
                             "at 3: expected a name or a number",
                             [] { Signature("op", "x[n,c -> y[n]"); });
@@ -318,7 +319,7 @@ TEST(Signatures, DimsAndConditions) {
     expect_error<AttrError>("[condition] unknown name 'k' in 'k>=1'", [&] { holds("k>=1", d); });
 }
 
-TEST(Signatures, AGradientOpIsNamedAfterAnInput) {
+TEST(Signatures, GradientOpsAreNamedAfterAnInput) {
     const Signature expand("expand", "x[*] -> y[*]");
     const Signature dims("expand_dims", "x[*] -> y[*]");
     const Signature gradient("expand_dx", "dy[*] -> dx[*]");

@@ -1,6 +1,6 @@
 // Opens libraries with dlopen() in a program that is linked with none of them, as scripting
-// languages and plug-ins do. What their thread-locals take must fit into the few hundred bytes that
-// a process keeps for libraries which it meets later.
+// languages and plug-ins do. Their thread-local variables must fit into the few hundred bytes that
+// a process reserves for libraries opened later.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr size_t most_thread_local_bytes = 512;
+constexpr size_t max_thread_local_bytes = 512;
 
 struct Found {
     const char *path;
@@ -39,7 +39,7 @@ int main(int count, char **paths) {
         }
         Found found{paths[k]};
         dl_iterate_phdr(look, &found);
-        const bool fits = found.seen && found.bytes <= most_thread_local_bytes;
+        const bool fits = found.seen && found.bytes <= max_thread_local_bytes;
         std::printf("%s: %zu bytes of thread-locals%s\n", paths[k], found.bytes,
                     fits         ? ""
                     : found.seen ? ", too many"

@@ -1,4 +1,4 @@
-// What a process may do around calls: fork, end while threads call, be allowed few threads.
+// Tests processes that fork, exit while threads call ops, or may start only few threads.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 namespace halyard {
 namespace {
 
-// Calls of all that locks: the pool, random numbers, loops on several threads.
+// Calls everything that takes locks: the pool, random numbers, loops on several threads.
 double some_calls() {
     const Tensor x = Tensor::full({64, 512}, 0.5);
     const Tensor y = F::matmul(x, Tensor::ones({512, 64}));
@@ -56,10 +56,10 @@ private:
     std::vector<std::thread> threads_;
 };
 
-#if !defined(__SANITIZE_THREAD__) &&                                                               \
-    !defined(__SANITIZE_ADDRESS__)  // which have locks of their own, and no fork of threads
+// Sanitizers have locks of their own and don't support forks with threads.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
-TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
+TEST(Process, ForkedChildCanCallOps) {
     set_threads(4);
     const Callers others(4);
     for (int round = 0; round < 20; round++) {
@@ -80,7 +80,7 @@ TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
     set_threads(0);
 }
 
-TEST(ProcessDeathTest, ItEndsWhileThreadsCall) {
+TEST(ProcessDeathTest, ExitsDuringCalls) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto end = [] {
         for (int i = 0; i < 4; i++) {
@@ -96,8 +96,8 @@ TEST(ProcessDeathTest, ItEndsWhileThreadsCall) {
         EXPECT_EXIT(end(), testing::ExitedWithCode(7), "");
 }
 
-// Where a user may have `processes` of them, threads included. The administrator's are never
-// counted, so the test is nobody.
+// Returns the sum with a limit of `processes` for this user, threads included. An administrator's
+// are not counted, so the test runs as nobody.
 double sum_among(rlim_t processes) {
     const rlimit limit = {processes, processes};
     if (setrlimit(RLIMIT_NPROC, &limit) != 0 || (getuid() == 0 && setuid(65534) != 0)) std::exit(2);
@@ -105,7 +105,7 @@ double sum_among(rlim_t processes) {
     return some_calls();
 }
 
-TEST(ProcessDeathTest, FewThreadsAreEnough) {
+TEST(ProcessDeathTest, WorksWithFewThreads) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (const rlim_t processes : {1, 2, 4, 9}) {
         EXPECT_EXIT(std::exit(sum_among(processes) == some_sum && threads() < 64 ? 0 : 1),

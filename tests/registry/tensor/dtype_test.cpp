@@ -26,7 +26,7 @@ bfloat16 brain(int bits) {
     return h;
 }
 
-// The value of a 16-bit float from its fields alone, in double.
+// Computes the value of a 16-bit float in double, from its fields alone.
 double value(int bits, int exponent_bits) {
     const int fraction_bits = 15 - exponent_bits;
     const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -67,8 +67,8 @@ TEST(DTypes, EveryBf16PatternHasItsValueAndReturns) {
     every_pattern<bfloat16>(8);
 }
 
-// Between neighbours a < b of the short type: the midpoint goes to the even one, anything beside it
-// to the nearer.
+// Between neighbours a < b of the short type, the midpoint rounds to the even one and any other
+// value to the nearer one.
 template<class T> void rounding(int largest) {
     for (int bits = 0; bits < largest; bits++) {
         const double a = float(of_bits<T>(bits));
@@ -78,11 +78,11 @@ template<class T> void rounding(int largest) {
         for (const double sign : {1.0, -1.0}) {
             const int s = sign < 0 ? 0x8000 : 0;
             ASSERT_EQ(convert<T>(sign * middle).bits, even | s) << bits;
-            // a float would have rounded these twice
+            // Rounding to float first would round these twice.
             ASSERT_EQ(convert<T>(sign * std::nextafter(middle, a)).bits, bits | s) << bits;
             ASSERT_EQ(convert<T>(sign * std::nextafter(middle, b)).bits, (bits + 1) | s) << bits;
             const auto f = float(middle);
-            if (double(f) != middle) continue;  // below float's own subnormals
+            if (double(f) != middle) continue;  // The midpoint is below float's subnormals.
             ASSERT_EQ(T(float(sign) * f).bits, even | s) << bits;
             ASSERT_EQ(T(float(sign) * std::nextafter(f, float(a))).bits, bits | s) << bits;
             ASSERT_EQ(T(float(sign) * std::nextafter(f, float(b))).bits, (bits + 1) | s) << bits;
@@ -97,7 +97,7 @@ TEST(DTypes, Bf16RoundsToNearestEven) {
     rounding<bfloat16>(0x7f7f);
 }
 
-TEST(DTypes, OverflowOfShortFloats) {
+TEST(DTypes, OverflowOf16BitFloats) {
     EXPECT_EQ(float16(65519.996f).bits, 0x7bff);
     EXPECT_EQ(float16(65520.0f).bits, 0x7c00);
     EXPECT_EQ(float16(-1e30f).bits, 0xfc00);
@@ -111,8 +111,8 @@ TEST(DTypes, OverflowOfShortFloats) {
     EXPECT_EQ(float16(-0.0f).bits, 0x8000);
 }
 
-TEST(DTypes, NanStaysNan) {
-    // its payload vanishes when cut: it must not become Inf
+TEST(DTypes, KeepNan) {
+    // Truncation would remove the payload, which must not give Inf.
     const float low_payload = std::bit_cast<float>(0x7f800001u);
     EXPECT_TRUE(std::isnan(float(float16(low_payload))));
     EXPECT_TRUE(std::isnan(float(bfloat16(low_payload))));

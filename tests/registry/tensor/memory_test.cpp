@@ -45,7 +45,7 @@ TEST(Memory, BlocksAreAlignedLongEnoughAndDistinct) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-TEST(Memory, ReleasedBlocksComeBack) {
+TEST(Memory, ReusesReleasedBlocks) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     for (const size_t bytes : {100u, 100000u, 5000000u}) {
         void *p = allocate(bytes);
@@ -77,7 +77,7 @@ TEST(Memory, CountsBytesAndTheirPeak) {
 
 TEST(Memory, PeakOfOneThreadIsExact) {
     const int64_t start = stats().live_bytes;
-    void *big = allocate(size_t{200} << 20);  // above any peak so far
+    void *big = allocate(size_t{200} << 20);  // This is above any peak so far.
     const int64_t high = stats().live_bytes;
     void *small = allocate(64);
     release(small);
@@ -87,8 +87,8 @@ TEST(Memory, PeakOfOneThreadIsExact) {
     EXPECT_EQ(stats().live_bytes, start);
 }
 
-// A pool that is full of what nobody uses any more makes room.
-TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
+// A full pool of unused blocks makes room for a large block.
+TEST(Memory, ReusesLargeBlocksInAFullPool) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
     std::vector<void *> old;
@@ -110,8 +110,8 @@ TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
     trim();
 }
 
-// What was used since a block was taken stays, and the block goes to the system.
-TEST(Memory, AFullPoolKeepsWhatIsInUse) {
+// Blocks used since this one was taken stay in the pool, and this one is returned to the system.
+TEST(Memory, FullPoolKeepsRecentBlocks) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
     void *const large = allocate(size_t{200} << 20);
@@ -130,13 +130,13 @@ TEST(Memory, AFullPoolKeepsWhatIsInUse) {
     trim();
 }
 
-TEST(Memory, TrimGivesBack) {
+TEST(Memory, TrimReleasesMemory) {
     release(allocate(8 << 20));
     trim();
     EXPECT_LT(stats().pooled_bytes, 8 << 20);
 }
 
-TEST(Memory, ImpossibleSizesAreErrors) {
+TEST(Memory, RejectsImpossibleSizes) {
     try {
         allocate(SIZE_MAX);
         ADD_FAILURE() << "nothing was thrown";
@@ -151,11 +151,11 @@ TEST(Memory, ImpossibleSizesAreErrors) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-// With a limit what is kept goes first, then calls fail and change nothing; without one they
-// succeed again.
+// Under a limit, cached blocks are released first; then calls fail and change nothing. Without the
+// limit they succeed again.
 TEST(Memory, KeepsToItsLimit) {
     void *const held = allocate(6 << 20);
-    release(allocate(9 << 20));  // kept for reuse: in the way of nothing else
+    release(allocate(9 << 20));  // The cached block hinders no other allocation.
     set_limit(16 << 20);
     const int64_t live = stats().live_bytes;
     void *const other = allocate(7 << 20);
@@ -163,10 +163,10 @@ TEST(Memory, KeepsToItsLimit) {
         allocate(5 << 20);
         ADD_FAILURE() << "nothing was thrown";
     } catch (const MemoryError &e) {
-        const std::string said = e.what();
-        EXPECT_TRUE(said.starts_with(
+        const std::string reported = e.what();
+        EXPECT_TRUE(reported.starts_with(
             "[memory] out of memory: 5.0 MB wanted, 13.0 MB in use, the limit is 16.0 MB"))
-            << said;
+            << reported;
     }
     release(other);
     release(allocate(5 << 20));
@@ -176,7 +176,7 @@ TEST(Memory, KeepsToItsLimit) {
     release(held);
 }
 
-TEST(MemoryDeathTest, OverrunsAreSeenUnderTheSanitizer) {
+TEST(MemoryDeathTest, SanitizerDetectsOverruns) {
     if (pooled) GTEST_SKIP() << "needs the address sanitizer";
     const Tensor t = Tensor::zeros({5});
     EXPECT_DEATH(*(volatile float *)(t.data<float>() + 5) = 1, "heap-buffer-overflow");
@@ -236,7 +236,7 @@ TEST(Memory, TensorsOutliveTheThreadThatMadeThem) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-// made before the thread has a cache of blocks, so destroyed after that cache is gone
+// It is constructed before the thread's cache of blocks, so it is destroyed after that cache.
 struct Late {
     Tensor t;
 };

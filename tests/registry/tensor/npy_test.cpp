@@ -26,7 +26,7 @@ protected:
         std::ofstream(path("x.npy"), std::ios::binary) << bytes;
         return path("x.npy");
     }
-    // A file of version 1 (or 2) with this dictionary and these data.
+    // Writes a file of version 1 (or 2) with this dictionary and these data.
     std::string write(std::string dictionary, const std::string &data, int version = 1) const {
         dictionary += '\n';
         std::string length(version == 1 ? 2 : 4, '\0');
@@ -82,7 +82,7 @@ TEST_F(Npy, FortranOrderAndVersions) {
                           [&] { load_npy(write("{}", "", 4)); });
 }
 
-TEST_F(Npy, OtherIntegersConvertOnlyWhereTheyFit) {
+TEST_F(Npy, OtherIntegersConvertOnlyIfTheyFit) {
     const std::string two("\xff\xff\x01\x00", 4);
     const auto file = [&](const std::string &descr, int n) {
         return write("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" +
@@ -109,7 +109,7 @@ TEST_F(Npy, OtherIntegersConvertOnlyWhereTheyFit) {
         EXPECT_THROW(load_npy(file(descr, 1)), DTypeError) << descr;
 }
 
-TEST_F(Npy, LyingAndTruncatedFiles) {
+TEST_F(Npy, RejectsCorruptAndTruncatedFiles) {
     const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
                       data(8, '\0');
     EXPECT_EQ(load_npy(write(good, data)).elements(), 2);
@@ -148,7 +148,7 @@ TEST_F(Npy, LyingAndTruncatedFiles) {
     }();
     for (size_t n = 0; n < whole.size(); n++)
         EXPECT_THROW(load_npy(write(whole.substr(0, n))), IoError) << n;
-    // any byte may be wrong: an error or a tensor, never a crash
+    // With any byte changed, loading gives an error or a tensor, never a crash.
     for (size_t i = 0; i < whole.size(); i++) {
         for (const char c : {'\0', '\xff', '9', '\''}) {
             std::string wrong = whole;
@@ -169,7 +169,7 @@ std::string le(uint64_t v, int bytes) {
     return s;
 }
 
-// A .zip of one stored member; `claim` replaces the size in its directory.
+// Returns a .zip with one stored member; `claim` replaces the size in its directory.
 std::string archive(const std::string &name, const std::string &data, uint32_t crc,
                     uint32_t claim) {
     const std::string facts = le(20, 2) + le(0, 2) + le(0, 2) + le(0, 4) + le(crc, 4) +

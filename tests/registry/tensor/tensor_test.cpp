@@ -20,8 +20,8 @@ Tensor counting(const Shape &shape, DType dtype = DType::f32) {
     return Tensor::from(v, shape).to(dtype);
 }
 
-// A view as a function: for each index of its shape the value, listed row-major. The naive twin of
-// a strided tensor.
+// A naive view for comparison with a strided tensor: its shape and the value at each index, in
+// row-major order.
 struct Naive {
     Shape shape;
     std::vector<double> values;
@@ -56,7 +56,7 @@ void expect_same(const Tensor &t, const Naive &n, const std::string &story) {
     ASSERT_EQ(t.dense(), one_piece) << story;
 }
 
-TEST(Tensors, RandomChainsOfViewsAgreeWithNaiveIndexing) {
+TEST(Tensors, RandomChainsOfViewsMatchNaiveIndexing) {
     std::mt19937 random(7);
     const auto below = [&](int64_t n) {
         return int64_t(random() % uint64_t(std::max<int64_t>(n, 1)));
@@ -205,7 +205,7 @@ TEST(Tensors, EmptyAndScalar) {
     EXPECT_FALSE(Tensor().defined());
 }
 
-TEST(Tensors, MakersOfEveryDtype) {
+TEST(Tensors, FactoriesOfEveryDtype) {
     for (int i = 0; i < dtype_count; i++) {
         const auto t = (DType)i;
         EXPECT_EQ(Tensor::ones({3}, t).to_vector<double>(), (std::vector<double>{1, 1, 1}))
@@ -268,8 +268,9 @@ TEST(Tensors, LargeCopiesAreRightForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-// Every size of element, tiles that fit and that don't, few rows and few columns, dense and with
-// gaps; each instruction set this machine has, as HALYARD_ISA chooses it for the whole program.
+// Copies elements of every size, with tiles that fit and that don't, few rows and few columns,
+// dense and with gaps. Each instruction set of this machine runs as HALYARD_ISA selects it for the
+// whole program.
 TEST(Tensors, TransposedCopiesMoveEveryElement) {
     const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 300};
     for (DType t : {DType::u8, DType::f16, DType::i32, DType::f64}) {
@@ -348,7 +349,7 @@ TEST(Tensors, BorrowedMemory) {
     EXPECT_NO_THROW(Tensor::borrow(data, {1, 0}, {most, most}, DType::f32)) << "nothing is read";
 }
 
-TEST(Tensors, ErrorsNameWhatDisagrees) {
+TEST(Tensors, ErrorsNameBothValues) {
     const Tensor t = counting({2, 3});
     expect_error<DTypeError>("[tensor] asked for f64 data, the tensor is f32",
                              [&] { (void)t.data<double>(); });
@@ -401,7 +402,7 @@ TEST(Tensors, Text) {
     EXPECT_EQ(Tensor().text(), "undefined");
 }
 
-TEST(Tensors, NothingLeaks) {
+TEST(Tensors, LeakNothing) {
     const int64_t live = memory::stats().live_blocks;
     {
         Tensor a = counting({8, 8});

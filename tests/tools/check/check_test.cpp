@@ -1,4 +1,4 @@
-// Every op of the build through the one runner (tools/check): one test per op, named after it.
+// Runs tools/check on every op of the build: one test per op, named after it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ class EveryOp : public testing::TestWithParam<std::string> {};
 TEST_P(EveryOp, KeepsItsContract) {
     check::print_progress_on_death();
     check::Options options;
-    // set by the sanitizers' test presets
+    // The sanitizers' test presets set it.
     options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;
     const check::Report r = check::check_op(GetParam(), options);
     for (auto &f : r.failures)

@@ -1,5 +1,5 @@
-// A tail that is dropped from a reduction: the smallest of faults, seen by the exact check and, on
-// its own, by the reference.
+// Plants a dropped tail of a reduction, the smallest of faults. The exact check finds it and, on
+// its own, the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::AllOf, testing::Each, testing::HasSubstr, testing::IsEmpty, testing::Not;
 
-// softmax of rows; one variant adds up whole vectors only, and so loses what is left of a row when
+// softmax of rows. One variant adds up full vectors only, and so loses the rest of a row if
 // `dropped`.
 struct BlockedSoftmax : Op {
     BlockedSoftmax(const std::string &name, bool dropped)
@@ -22,7 +22,7 @@ struct BlockedSoftmax : Op {
         gpu = !dropped;
         contract = {Contract::normwise, 10};
         variants = {{"blocks", "c>=lanes"}, {"any", ""}};
-        // no vector divides the last two
+        // No vector divides the last two.
         samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};
     }
     const bool dropped;
@@ -103,7 +103,7 @@ Report run(Check check, const Op &op) {
     return r;
 }
 
-TEST(Exact, ADroppedTailIsCaught) {
+TEST(Exact, FindsADroppedTail) {
     const Report r = run(check_exact, registered<DroppedSoftmax>());
     ASSERT_EQ(r.failures.size(), 2u);
     EXPECT_THAT(
@@ -114,7 +114,7 @@ TEST(Exact, ADroppedTailIsCaught) {
                 " elements differ from variant any, because this one's algorithm is another: "))));
 }
 
-TEST(Reference, ADroppedTailIsCaught) {
+TEST(Reference, FindsADroppedTail) {
     const Report r = run(check_reference, library().find("dropped_softmax")
                                               ? DroppedSoftmax()
                                               : registered<DroppedSoftmax>());
@@ -123,13 +123,13 @@ TEST(Reference, ADroppedTailIsCaught) {
                 Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" times the bound of 10 ulps"))));
 }
 
-TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
+TEST(Exact, ProvesSoundSchedulesOfCpuAndGpu) {
     const Report r = run(check_exact, registered<WholeSoftmax>());
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 3 + 4 + (has_device("opencl") ? 4 : 0)) << "blocks, any, the GPU's";
 }
 
-// Whole vectors, at every length: what a condition of the variant should have kept away.
+// Computes full vectors at every length, which a condition of the variant should have prevented.
 struct RoundedUp : Op {
     RoundedUp() : Op("rounded_up", "x[c] -> y[c]") {
         dtypes = {"f32"};
@@ -147,9 +147,9 @@ struct RoundedUp : Op {
     }
 };
 
-// Kernels that programs call leave Halide's checks of their arguments out (dsl/argument_checks.h);
-// those of exact mode tell.
-TEST(Exact, ArgumentsAreCheckedThereAlone) {
+// Kernels in programs omit Halide's checks of their arguments (dsl/argument_checks.h); those of
+// exact mode have them.
+TEST(Exact, ChecksArguments) {
     const Report r = run(check_exact, registered<RoundedUp>());
     ASSERT_EQ(r.failures.size(), 1u);
     EXPECT_THAT(r.failures[0], HasSubstr("kernel failed: Input buffer x is accessed at "));
@@ -166,8 +166,8 @@ TEST(Exact, ArgumentsAreCheckedThereAlone) {
     EXPECT_FALSE(checks("f32"));
 }
 
-// Updates that the evaluator has to order by itself: a scan, places that data say, a part of the
-// domain, pure variables beside constants, a domain of two dimensions that overwrites.
+// Updates whose order the evaluator must find: a scan, indices from data, a part of the domain,
+// pure variables beside constants, and a domain of two dimensions that overwrites.
 struct Ordered : Op {
     Ordered() : Op("ordered", "x[n,c] index:i32[c] -> y[n,c] z[n,c]") {
         dtypes = {"f32"};
@@ -221,7 +221,7 @@ struct Large : RoundedUp {
     void schedule(const Cpu &cpu) override { store().vectorize(j, cpu.lanes, Tail::GuardWithIf); }
 };
 
-TEST(Exact, SamplesTooLargeToEvaluateAreSaidToBe) {
+TEST(Exact, ReportsSamplesTooLargeToEvaluate) {
     const Report r = run(check_exact, registered<Large>());
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 2);

@@ -1,4 +1,4 @@
-// Random calls find what samples don't reach, and shrink it to something a person can look at.
+// Tests that random calls find faults that samples don't reach, and shrink them to small calls.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,8 +12,8 @@
 namespace halyard::check {
 namespace {
 
-// y = 2 x + 1, with a tail that is computed twice: in place the second time reads what the first
-// wrote.
+// y = 2 x + 1, with a tail that is computed twice: in place, the second time reads the result of
+// the first.
 struct TwiceInPlace : Elementwise {
     TwiceInPlace() : Elementwise("fuzz_twice", "x[*] -> y[*]") {
         dtypes = {"f32"};
@@ -31,7 +31,7 @@ struct TwiceInPlace : Elementwise {
     }
 };
 
-// y = x from 1 on, else 0, which the kernel gets wrong at 1 itself.
+// y = x for x >= 1, else 0; the kernel is wrong at 1.
 struct WrongAtOne : Elementwise {
     WrongAtOne() : Elementwise("fuzz_at_one", "x[*] -> y[*]") { dtypes = {"f32"}; }
     Func x = input("x");
@@ -42,7 +42,7 @@ struct WrongAtOne : Elementwise {
     }
 };
 
-// Is any element of a row other than 0? The kernel doesn't look at the last one.
+// Returns whether any element of a row differs from 0. The kernel skips the last one.
 struct AnyButTheLast : Op {
     AnyButTheLast() : Op("fuzz_any", "x[..n,c] -> y[..n]") {
         dtypes = {"f32"};
@@ -70,7 +70,7 @@ struct AnyButTheLast : Op {
     }
 };
 
-template<class Tested> int register_it(Isa isa) {  // gives the lanes
+template<class Tested> int register_it(Isa isa) {  // Returns the lanes.
     int lanes = 0;
     OpFile file;
     file.ops.push_back(Tested());
@@ -120,9 +120,9 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     EXPECT_EQ(run_fuzz_case(op, c), "") << "it is wrong in place only";
 }
 
-// Found by random calls of our own ops, and mended.
-// Of random numbers any row has one that isn't 0 beside the last.
-TEST(Fuzz, OneElementDecides) {
+// Random calls of our own ops found these faults, which are fixed. With random values, every row
+// has a value other than 0 besides the last.
+TEST(Fuzz, FindsAFaultInOneElement) {
     register_it<AnyButTheLast>(host_isa());
     const AnyButTheLast op;
     const std::string call = std::string("f32/") + name_of(host_isa()) + " c=40 n=7";
@@ -138,17 +138,17 @@ TEST(Fuzz, OneElementDecides) {
         EXPECT_NE(failure.find(" lonely "), std::string::npos) << failure;
 }
 
-TEST(Fuzz, WhatWentWrongOnce) {
+TEST(Fuzz, PastFaultsStayFixed) {
     if (op_table().names().empty()) list_all_ops(op_table());
     const std::pair<const char *, const char *> found[] = {
-        // b - 1 rounded to -1, of which negative a have a power
+        // b - 1 rounded to -1, for which negative a have a power.
         {"pow_da", " d0=1 d1=1 d2=40009 a:gaps b:reversed dy:still2 bends seed:1280"},
-        // a^b / a overflowed before it met a tiny b
+        // a^b / a overflowed before it was multiplied by a tiny b.
         {"pow_da", " d0=1 d1=1 d2=16 specials:4 seed:796"},
-        // one x, near the zero of the slope
+        // One x is near the zero of the derivative.
         {"mish_dx", " d0=1 d1=1 d2=32 dy:reversed x:still2 bends seed:158"},
-        {"gelu_tanh_dx", " d0=1 d1=1 d2=2 bends seed:458"},  // the same
-        // a / b is no f32, and dy is 0
+        {"gelu_tanh_dx", " d0=1 d1=1 d2=2 bends seed:458"},  // The same fault.
+        // a / b is no f32, and dy is 0.
         {"floor_mod_db", " d0=1 d1=1 d2=17 specials:8 seed:924"},
     };
     for (auto &[name, call] : found) {
@@ -160,7 +160,7 @@ TEST(Fuzz, WhatWentWrongOnce) {
     }
 }
 
-TEST(Fuzz, MeetsBends) {
+TEST(Fuzz, FindsFaultsAtBreakpoints) {
     register_it<WrongAtOne>(host_isa());
     const WrongAtOne op;
     const std::string call = std::string("f32/") + name_of(host_isa()) + " d0=1 d1=1 d2=40";

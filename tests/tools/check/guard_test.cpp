@@ -1,4 +1,5 @@
-// Guard pages see accesses outside a tensor, on both sides, in any thread, and let the rest run on.
+// Tests that guard pages detect accesses outside a tensor, on both sides, in any thread, and that
+// execution continues.
 #include "tools/check/guard.h"
 
 #include <gtest/gtest.h>
@@ -10,13 +11,13 @@
 namespace halyard::check {
 namespace {
 
-class Guarded : public testing::Test {
+class GuardPages : public testing::Test {
 protected:
     void SetUp() override {
         if (op_table().names().empty()) list_all_ops(op_table());
         add = op_table().make("add");
     }
-    // a[7], b[7] and y[7] between guards, b lying in a's memory when asked.
+    // Places a[7], b[7] and y[7] between guards, with b in a's memory if `together`.
     void place(Guards &g, bool together = false) {
         const Tensor memory = Tensor::from({1.F, 2.F, 3.F, 4.F, 5.F, 6.F, 7.F, 8.F});
         in = {memory.slice(0, 0, 7), together ? memory.slice(0, 1, 8) : Tensor::full({7}, 9)};
@@ -29,7 +30,7 @@ protected:
     std::vector<Tensor> in, out;
 };
 
-TEST_F(Guarded, NothingIsFoundWithin) {
+TEST_F(GuardPages, AllowAccessesWithin) {
     for (auto side : {Guards::before, Guards::after}) {
         Guards g(side);
         place(g);
@@ -40,7 +41,7 @@ TEST_F(Guarded, NothingIsFoundWithin) {
     }
 }
 
-TEST_F(Guarded, AReadPastTheEndIsFoundAndTheRestGoesOn) {
+TEST_F(GuardPages, DetectAReadPastTheEndAndContinue) {
     Guards g(Guards::after);
     place(g);
     std::thread([&] { at(out[0])[0] = at(in[1])[8]; }).join();
@@ -49,14 +50,14 @@ TEST_F(Guarded, AReadPastTheEndIsFoundAndTheRestGoesOn) {
     EXPECT_EQ(at(out[0])[6], 5);
 }
 
-TEST_F(Guarded, AReadBeforeTheBeginningIsFound) {
+TEST_F(GuardPages, DetectAReadBeforeTheBeginning) {
     Guards g(Guards::before);
     place(g);
     at(out[0])[0] = at(in[0])[-2];
     EXPECT_EQ(g.finding(), "it reads before the beginning of input a (byte 8 before it)");
 }
 
-TEST_F(Guarded, WritesAreFoundOnBothSidesWhereverTheGuardIs) {
+TEST_F(GuardPages, DetectWritesOnBothSides) {
     for (auto side : {Guards::before, Guards::after}) {
         for (int place_outside : {-1, 7}) {
             Guards g(side);
@@ -70,18 +71,18 @@ TEST_F(Guarded, WritesAreFoundOnBothSidesWhereverTheGuardIs) {
     }
 }
 
-TEST_F(Guarded, TensorsThatShareMemoryStillDo) {
+TEST_F(GuardPages, KeepSharedMemory) {
     Guards g(Guards::after);
     place(g, true);
     at(in[1])[0] = 20;
     EXPECT_EQ(at(in[0])[1], 20);
-    at(out[0])[0] = at(in[0])[7];  // b's last element
+    at(out[0])[0] = at(in[0])[7];  // This is b's last element.
     EXPECT_EQ(g.finding(), "");
     at(out[0])[0] = at(in[0])[8];
     EXPECT_EQ(g.finding(), "it reads past the end of input a and input b (byte 1 after it)");
 }
 
-TEST_F(Guarded, PagesOfOtherCallsAreWatchedAgain) {
+TEST_F(GuardPages, AreProtectedAgainForTheNextCall) {
     for (int turn = 0; turn < 3; turn++) {
         Guards g(Guards::after);
         place(g);
@@ -90,8 +91,8 @@ TEST_F(Guarded, PagesOfOtherCallsAreWatchedAgain) {
     }
 }
 
-using GuardedDeathTest = Guarded;
-TEST_F(GuardedDeathTest, OtherFaultsStillEndTheProcess) {
+using GuardPagesDeathTest = GuardPages;
+TEST_F(GuardPagesDeathTest, OtherFaultsEndTheProcess) {
     Guards g(Guards::after);
     place(g);
     EXPECT_DEATH(*(volatile int *)16 = 0, "");

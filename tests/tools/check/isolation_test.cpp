@@ -1,4 +1,5 @@
-// A kernel that lets one row's NaN into the others is found, and one that doesn't is not.
+// Tests that the check finds a kernel that leaks one row's NaN into the others, and passes one that
+// doesn't.
 #include <gtest/gtest.h>
 
 #include "dsl/kernel.h"
@@ -9,7 +10,7 @@
 namespace halyard::check {
 namespace {
 
-// y = x, with a 1e-30th of the first element of all in it where `leaks`: no finite number shows it.
+// y = x, plus 1e-30 times the first of all elements if `leaks`, which no finite number shows.
 template<bool leaks> struct Rowwise : Op {
     Rowwise() : Op(leaks ? "leaky_rows" : "tight_rows", "x[n,c] -> y[n,c]") {
         doc = "y = x";
@@ -41,7 +42,7 @@ template<class Tested> Report checked() {
     return r;
 }
 
-TEST(Isolation, ALeakIsFound) {
+TEST(Isolation, FindsALeak) {
     const Report r = checked<Rowwise<true>>();
     int leaks = 0;
     for (auto &f : r.failures) {
@@ -51,7 +52,7 @@ TEST(Isolation, ALeakIsFound) {
     EXPECT_EQ(leaks, 1) << testing::PrintToString(r.failures);
 }
 
-TEST(Isolation, NothingIsFoundWhereNothingLeaks) {
+TEST(Isolation, PassesWithoutALeak) {
     const Report r = checked<Rowwise<false>>();
     EXPECT_EQ(r.failed, 0);
     EXPECT_GT(r.passed, 0);

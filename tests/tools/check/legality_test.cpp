@@ -1,5 +1,5 @@
-// Kernels whose numbers are right and that are wrong all the same: each is rejected, by the Func
-// and the directive that make it so.
+// Tests kernels with right results that are still wrong: each is rejected, with the Func and the
+// directive at fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ struct SoundSums : RowSums {
     SoundSums() : RowSums("sound_sums") {}
 };
 
-// The work items of a row add to one place.
+// The work items of a row add to one element.
 struct RacyGpuSums : RowSums {
     RacyGpuSums() : RowSums("racy_gpu_sums") {}
     void schedule(const Gpu &) override {
@@ -68,7 +68,7 @@ struct RacyGpuSums : RowSums {
     }
 };
 
-// So do threads.
+// Threads add to one element.
 struct RacyCpuSums : RowSums {
     RacyCpuSums() : RowSums("racy_cpu_sums") { gpu = false; }
     void schedule(const Cpu &) override {
@@ -81,8 +81,8 @@ struct RacyCpuSums : RowSums {
     }
 };
 
-// It promises that the element after a row's last is in the row, asks what it is, and gets an
-// answer that changes nothing.
+// The kernel promises that the element after a row's last is in the row, reads it, and ignores the
+// result.
 struct ReadsPast : RowSums {
     ReadsPast() : RowSums("reads_past") {}
     void algorithm() override {
@@ -94,7 +94,7 @@ struct ReadsPast : RowSums {
     }
 };
 
-// The op as `halyard check` would see it: listed, registered, with a kernel of each backend.
+// Registers the op as `halyard check` would find it: listed, with a kernel of each backend.
 template<class T> T registered() {
     const T op;
     op_table().add<T>();
@@ -135,14 +135,14 @@ protected:
     }
 };
 
-TEST_F(Legality, ASoundGpuReductionPasses) {
+TEST_F(Legality, PassesASoundGpuReduction) {
     const auto op = registered<SoundSums>();
     const Report r = run(check_legality, op);
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 9) << "three samples, on the device and twice on the CPU";
 }
 
-TEST_F(Legality, ARacyGpuReductionIsRejectedThoughItsNumbersAreRight) {
+TEST_F(Legality, RejectsARacyGpuReductionWithRightResults) {
     const auto op = registered<RacyGpuSums>();
     expect_right_numbers(op, check_device);
     const Report r = run(check_legality, op);
@@ -154,7 +154,7 @@ TEST_F(Legality, ARacyGpuReductionIsRejectedThoughItsNumbersAreRight) {
     EXPECT_EQ(r.passed, 7) << "one element is no race, and the CPU kernel has none";
 }
 
-TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
+TEST_F(Legality, RejectsARacyCpuReductionWithRightResults) {
     const auto op = registered<RacyCpuSums>();
     set_threads(1);
     expect_right_numbers(op, check_reference);
@@ -168,7 +168,7 @@ TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
                   HasSubstr("parallel(ko) over a reduction"))));
 }
 
-TEST_F(Legality, AReadPastTheEndIsRejectedThoughItsNumbersAreRight) {
+TEST_F(Legality, RejectsAReadPastTheEndWithRightResults) {
     const auto op = registered<ReadsPast>();
     const Report numbers = run(check_reference, op);
     EXPECT_GT(numbers.passed, 0);

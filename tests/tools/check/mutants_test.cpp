@@ -1,4 +1,4 @@
-// Planted faults are caught, kernels without one are not.
+// Tests that planted faults are found, and that kernels without one pass.
 #include "tools/check/mutants.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ Mutant tried(const std::string &op, const std::string &fault) {
     return all.at(0);
 }
 
-TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
+TEST(Children, ReportOutputAndExitStatus) {
     std::vector<ChildResult> results(5);
     const auto job = [](size_t i, const Send &send) {
         send("job " + std::to_string(i));
@@ -57,7 +57,7 @@ TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
         EXPECT_EQ(results[i].died, died[i]);
 }
 
-TEST(Mutants, AreCaught) {
+TEST(Mutants, AreFound) {
     std::set<std::string> kinds;
     std::vector<Mutant> all = try_mutants(options({"relu"}, 8));
     for (auto &m :
@@ -75,9 +75,9 @@ TEST(Mutants, AreCaught) {
     EXPECT_GE(kinds.size(), 10u);
 }
 
-// The numbers of a race are right nearly always: a maximum that several threads search in one
-// place, for one.
-TEST(Mutants, ARaceIsCaughtByTheSandbox) {
+// The results of a race are nearly always right, for example if several threads compute a maximum
+// in one element.
+TEST(Mutants, SandboxFindsARace) {
     const Mutant m = tried("softmax", "softmax/short racy-parallel: loop peak.s1.r$x");
     EXPECT_EQ(m.status, Mutant::caught);
     EXPECT_TRUE(has(m.caught_by, "sandbox"));
@@ -86,8 +86,8 @@ TEST(Mutants, ARaceIsCaughtByTheSandbox) {
         << m.output;
 }
 
-// The element past the end is read and not used: only the guard behind the input tells.
-TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
+// The element past the end is read and not used: only the guard page behind the input finds it.
+TEST(Mutants, GuardPagesFindAReadPastTheEnd) {
     if (op_table().names().empty()) list_all_ops(op_table());
     Instance i;
     i.isa = host_isa();
@@ -101,17 +101,17 @@ TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
     EXPECT_GT(seen, 0) << "of " << clamps.size();
 }
 
-// hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and
-// the only one that is planted.
-TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
+// hard_swish_dx jumps at -3 and 3. There a <= b is a < b || a == b; dropping a == b is the only
+// fault that is planted.
+TEST(Mutants, EqualValuesRevealAComparison) {
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").status,
               Mutant::caught);
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").status,
-              Mutant::refused);
+              Mutant::rejected);
 }
 
-// The kernel has a loop of its own for rows that lie across memory, as those of axis=0 do.
-TEST(Mutants, AResultThatLiesAcrossIsLookedAt) {
+// The kernel has a loop of its own for rows that are not contiguous, as with axis=0.
+TEST(Mutants, StridedResultsAreChecked) {
     const Mutant m = tried("one_hot", "one_hot missing-store: store to y #5");
     EXPECT_EQ(m.status, Mutant::caught) << m.output;
 }
@@ -121,7 +121,7 @@ TEST(Mutants, AnyKernelGetsFaults) {
     o.everywhere = true;
     std::set<std::string> places;
     for (auto &m : try_mutants(o)) {
-        EXPECT_NE(m.status, Mutant::refused) << m.text() << ": " << m.output;
+        EXPECT_NE(m.status, Mutant::rejected) << m.text() << ": " << m.output;
         places.insert(m.place);
         o.only = {m.text()};
     }
@@ -129,14 +129,14 @@ TEST(Mutants, AnyKernelGetsFaults) {
     EXPECT_EQ(try_mutants(o).at(0).text(), o.only[0]);
 }
 
-TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
+TEST(Mutants, EquivalentCodePasses) {  // (b - a)^2 instead of (a - b)^2
     const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
     EXPECT_EQ(m.status, Mutant::survived) << m.output;
     EXPECT_TRUE(m.caught_by.empty());
     EXPECT_TRUE(m.reached);
 }
 
-TEST(Mutants, OneCheckIsEnoughWhereThatIsAsked) {
+TEST(Mutants, StopAtTheFirstCheckOnRequest) {
     MutantOptions o = options({"relu"}, 0, {"relu missing-store: store to y"});
     EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
     o.until_caught = true;
@@ -157,7 +157,7 @@ TEST(Mutants, AreDrawnFromAllOps) {
     EXPECT_EQ(ops.size(), 3u);
 }
 
-// A program is made for one call: the fault is in that one's.
+// A program is made for one call, so the fault is in that call's program.
 TEST(Mutants, ProgramsGetFaults) {
     MutantOptions o = options({"relu"}, 1);
     o.everywhere = o.programs = true;
@@ -169,9 +169,9 @@ TEST(Mutants, ProgramsGetFaults) {
     EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught);
 }
 
-TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
+TEST(Mutants, RejectAnInapplicableFault) {
     const Mutant m = tried("relu", "relu missing-init: store to total");
-    EXPECT_EQ(m.status, Mutant::refused);
+    EXPECT_EQ(m.status, Mutant::rejected);
     EXPECT_NE(m.output.find("no place for the fault 'missing-init: store to total'"),
               std::string::npos)
         << m.output;
@@ -179,7 +179,7 @@ TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
                  AttrError);
 }
 
-TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
+TEST(Faults, HaveStableNames) {
     const auto listed = [] {
         Instance i;
         i.isa = host_isa();
@@ -218,7 +218,7 @@ TEST(Survivors, MayBeOfAnyNumber) {
     EXPECT_EQ(reason("", "dropped-tail: loop y"), "");
 }
 
-TEST(Survivors, ABadLineIsRefused) {
+TEST(Survivors, RejectAnInvalidLine) {
     const std::string path = testing::TempDir() + "survivors.txt";
     std::ofstream(path) << "# comment\nrelu/x dropped-tail: loop y -- it has none\n\n";
     EXPECT_EQ(read_survivors(path),

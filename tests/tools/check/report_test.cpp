@@ -1,4 +1,4 @@
-// Failures of one kind, what is skipped, and an op's gradients.
+// Tests reports: failures of one kind, skipped checks, and an op's gradients.
 #include <gtest/gtest.h>
 
 #include "dsl/all_ops.h"
@@ -20,7 +20,7 @@ TEST(Report, FailuresOfOneKindDifferInNumbersOnly) {
               "unknown name 'lane' in f32 of d0 information");
 }
 
-TEST(Report, AKindIsOfOneCheck) {
+TEST(Report, AKindBelongsToOneCheck) {
     Report reference, views, all;
     reference.op = views.op = all.op = "op";
     reference.check = "reference";
@@ -39,7 +39,7 @@ TEST(Report, AKindIsOfOneCheck) {
     EXPECT_EQ(json_of(report_of(json_of(all))), json_of(all));
 }
 
-TEST(Report, WhatPassesNothingFails) {
+TEST(Report, AnOpWithoutAPassedCheckFails) {
     Report r;
     r.op = "op";
     r.skip("no device");

@@ -1,4 +1,4 @@
-// Sweeps of ops that are wrong in one way each.
+// Tests sweeps of ops with one fault each.
 #include "tools/check/ulps.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace halyard::check {
 namespace {
 
-// y = x^3, or what is planted into it.
+// y = x^3, with a planted fault.
 enum Fault { none, off_by_ulps, wrong_at_infinity, flushes, not_odd, wrong_zero };
 template<Fault fault> struct Cube : Elementwise {
     Cube() : Elementwise("cube_" + std::to_string(int(fault)), "x[*] -> y[*]") {
@@ -52,7 +52,7 @@ template<Fault fault> Ulps swept(const UlpJob &job = {"f32", 1 << 20, 0, 1}) {
     return ulps_of(Op(), job, {host_isa()})[0];
 }
 
-TEST(Ulps, RightOnesPass) {
+TEST(Ulps, PassRightOps) {
     const Ulps u = swept<none>();
     EXPECT_TRUE(u.ok("cube")) << u.text("cube");
     EXPECT_GT(u.worst, 0.5);
@@ -60,27 +60,27 @@ TEST(Ulps, RightOnesPass) {
     EXPECT_FALSE(u.even);
 }
 
-TEST(Ulps, OneWrongValueIsFound) {
+TEST(Ulps, FindOneWrongValue) {
     const Ulps u = swept<off_by_ulps>();
     EXPECT_FALSE(u.ok("cube"));
     EXPECT_EQ(u.x, 1.5);
-    EXPECT_NEAR(u.worst, 6.75, 0.51);  // 27/8 2^-21, in units of 2^-22
+    EXPECT_NEAR(u.worst, 6.75, 0.51);  // 27/8 2^-21, in units of 2^-22.
 }
 
-TEST(Ulps, InfinitySubnormalsAndZeroCount) {
+TEST(Ulps, CheckInfinitySubnormalsAndZero) {
     EXPECT_EQ(swept<wrong_at_infinity>().x, INFINITY);
     EXPECT_GT(swept<flushes>().worst, 1e6);
     EXPECT_EQ(swept<wrong_zero>().x, 0);
     EXPECT_FALSE(swept<wrong_zero>().ok("cube"));
 }
 
-TEST(Ulps, OddFunctionsAreOdd) {
+TEST(Ulps, CheckThatOddFunctionsAreOdd) {
     const Ulps u = swept<not_odd>();
     EXPECT_FALSE(u.ok("cube"));
     EXPECT_EQ(u.text("cube").rfind("not odd", 0), 0u) << u.text("cube");
 }
 
-TEST(Ulps, PartsAreTheWhole) {
+TEST(Ulps, PartsCoverTheSweep) {
     const Ulps whole = swept<none>();
     Ulps parts = swept<none>({"f32", 1 << 20, 0, 3});
     for (int part = 1; part < 3; part++)

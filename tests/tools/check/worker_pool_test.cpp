@@ -1,4 +1,4 @@
-// Jobs in child processes: results come in order, and a job that dies takes only itself.
+// Tests jobs in child processes: results come in order, and a job that dies affects no other.
 #include "tools/check/worker_pool.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::vector<std::string> run(size_t jobs, size_t at_once,
     return all;
 }
 
-TEST(Workers, GiveResultsInOrderWhoeverIsFirst) {
+TEST(WorkerPool, ReturnsResultsInOrder) {
     const auto later_is_faster = [](size_t i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(60 - 20 * i));
         return std::string(i * 100000, 'x');
@@ -35,7 +35,7 @@ TEST(Workers, GiveResultsInOrderWhoeverIsFirst) {
               (std::vector<std::string>{"", std::string(100000, 'x'), std::string(200000, 'x')}));
 }
 
-TEST(Workers, DieAlone) {
+TEST(WorkerPool, CrashAffectsOneJob) {
     const auto bad = [](size_t i) -> std::string {
         if (i == 1) std::raise(SIGKILL);
         if (i == 2) throw std::runtime_error("no");

@@ -1,4 +1,4 @@
-// The command where the system lacks what there usually is.
+// Tests the command on systems without the usual folders and files.
 #include "registry/base/run_program.h"
 #include "tests/tools/command.h"
 
@@ -13,7 +13,7 @@ protected:
         save("x.npy", Tensor::ones({4}));
     }
 
-    // An empty folder in the place of `folder`. Not every container gives the rights for that.
+    // Mounts an empty folder over `folder`. Some containers don't permit that.
     void runs_without(const std::string &folder) const {
         const std::string without = "mount -t tmpfs none " + folder + " && cd \"$0\" && ";
         const auto run = [&](const std::string &command) {
@@ -39,23 +39,24 @@ TEST_F(Environment, WithoutSys) {
     runs_without("/sys");
 }
 
-TEST_F(Environment, WithoutAFolderForTemporaryFiles) {
-    expect_refused("lower relu --to llvm",
-                   "[/no/such/folder] is no folder for temporary files: TMPDIR names it",
-                   "TMPDIR=/no/such/folder");
+TEST_F(Environment, WithoutATemporaryFolder) {
+    expect_rejected("lower relu --to llvm",
+                    "[/no/such/folder] is no folder for temporary files: TMPDIR names it",
+                    "TMPDIR=/no/such/folder");
 }
 
-// What the standard library throws is said as our own errors are.
+// Errors of the standard library are reported like our own.
 TEST_F(Environment, ALinkToItself) {
     fs::create_symlink("loop", dir / "loop");
-    expect_refused("new my_op --project loop",
-                   "[loop] can't be used: Too many levels of symbolic links");
+    expect_rejected("new my_op --project loop",
+                    "[loop] can't be used: Too many levels of symbolic links");
 }
 
-TEST_F(Environment, AFileThatIsNone) {
+TEST_F(Environment, RejectsSpecialFiles) {
     ASSERT_EQ(run_program({"mkfifo", (dir / "pipe.npy").string()}, Keep::output).status, 0);
-    expect_refused("run relu --in pipe.npy -o o", "[pipe.npy] is a pipe, expected a .npy file");
-    expect_refused("run relu --in /dev/null -o o", "[/dev/null] is a device, expected a .npy file");
+    expect_rejected("run relu --in pipe.npy -o o", "[pipe.npy] is a pipe, expected a .npy file");
+    expect_rejected("run relu --in /dev/null -o o",
+                    "[/dev/null] is a device, expected a .npy file");
 }
 
 }  // namespace

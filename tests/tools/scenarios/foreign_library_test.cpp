@@ -1,5 +1,5 @@
-// What is wrong with ops of other projects is told in words, and costs nothing else: crashes,
-// floods of failures, gradients.
+// Tests that faults in ops of other projects are reported and affect nothing else: crashes, many
+// failures, gradients.
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -9,7 +9,7 @@
 namespace halyard {
 namespace {
 
-class Strangers : public Command {
+class ForeignLibrary : public Command {
 protected:
     Result run(const std::string &args) const {
         return halyard(args + " --kernels '" HALYARD_FOREIGN_LIBRARY "'");
@@ -27,7 +27,7 @@ int count(const std::string &text, const std::string &what) {
     return n;
 }
 
-TEST_F(Strangers, ACrashIsNamedAndTheOtherChecksGoOn) {
+TEST_F(ForeignLibrary, CheckReportsACrashAndContinues) {
     const Result r = run("check stranger_crash --quick --json found.json");
     EXPECT_EQ(r.status, 1);
     EXPECT_TRUE(std::regex_search(
@@ -58,7 +58,7 @@ TEST_F(Strangers, ACrashIsNamedAndTheOtherChecksGoOn) {
         << r.out;
 }
 
-TEST_F(Strangers, BenchTellsOfACrash) {
+TEST_F(ForeignLibrary, BenchReportsACrash) {
     const Result r = run("bench stranger_crash --rounds 2 --min-time 0.001");
     EXPECT_EQ(r.status, 1);
     EXPECT_TRUE(std::regex_search(
@@ -68,7 +68,7 @@ TEST_F(Strangers, BenchTellsOfACrash) {
         << r.err;
 }
 
-TEST_F(Strangers, OtherCommandsTellOfACrash) {
+TEST_F(ForeignLibrary, OtherCommandsReportACrash) {
     save("x.npy", Tensor::zeros({7}));
     const std::string fuzz_case = std::string("\"f32/") + name_of(host_isa()) + " n=7 seed:1\"";
     for (const std::string &command : {std::string("run stranger_crash --in x.npy --out-dir o"),
@@ -80,7 +80,7 @@ TEST_F(Strangers, OtherCommandsTellOfACrash) {
     }
 }
 
-TEST_F(Strangers, AFloodIsTheFirstOfEachKind) {
+TEST_F(ForeignLibrary, PrintsTheFirstFailureOfEachKind) {
     const Result r = run("check stranger_cancel --quick");
     EXPECT_EQ(r.status, 1);
     EXPECT_LT(count(r.out, "times the bound of 1 ulps"), 5) << r.out;
@@ -93,7 +93,7 @@ TEST_F(Strangers, AFloodIsTheFirstOfEachKind) {
     EXPECT_GT(count(all.out, "times the bound of 1 ulps"), 10);
 }
 
-TEST_F(Strangers, AnOpMeansItsGradientsAndAGradientItsOp) {
+TEST_F(ForeignLibrary, ChecksAnOpWithItsGradients) {
     for (const char *name : {"stranger_flip", "stranger_flip_dx"}) {
         const auto j = checked(name);
         ASSERT_EQ(j["ops"].size(), 2u) << name;

@@ -1,5 +1,5 @@
-// A kernel library of another kit. Everything but the first three members has moved there: whoever
-// calls them dies.
+// A kernel library of an incompatible kit. All members but the first three have moved: a caller of
+// them crashes.
 #include <cstdint>
 
 #include "registry/dispatch/kernel_library.h"

@@ -1,5 +1,5 @@
-// Where the disk is full, standard output is closed to what is written, or an option would do
-// nothing, the command says so.
+// Tests that the command reports a full disk, a closed standard output, and options that would have
+// no effect.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 class Output : public Command {
 protected:
-    // Standard output is a device that is always full.
+    // Redirects standard output to a device that is always full.
     Result into_full_device(const std::string &args) const {
         const int status = std::system(
             ("cd '" + dir.string() + "' && '" HALYARD_COMMAND "' " + args + " >/dev/full 2>err.txt")
@@ -25,18 +25,18 @@ protected:
     }
 };
 
-TEST_F(Output, IsAnErrorWhereItGoesNowhere) {
+TEST_F(Output, ReportsThatItCannotBeWritten) {
     for (const char *args : {"--help", "", "ops --help", "ops", "ops --json", "ops relu",
                              "docs relu", "docs", "explain relu --json", "lower relu --to loops"}) {
         const Result r = into_full_device(args);
         EXPECT_EQ(r.status, 1) << args;
-        // why, where the last write failed
+        // Some errors give the reason of the last write's failure.
         EXPECT_TRUE(r.err.starts_with("[standard output] can't be written")) << args << r.err;
     }
 }
 
-// No file may have more than 4 KB, as if the disk had no place for the rest.
-TEST_F(Output, KeepsTheOldFileWhereTheDiskIsFull) {
+// Limits files to 4 KB, as if the disk were full after that.
+TEST_F(Output, KeepsTheOldFileIfTheDiskIsFull) {
     const std::string records = std::string("'") + HALYARD_SOURCE_DIR +
                                 "/kernels/records/epyc_26_2.records'";
     ASSERT_EQ(halyard("check relu --quick --json run.json").status, 0);
@@ -62,13 +62,13 @@ TEST_F(Output, KeepsTheOldFileWhereTheDiskIsFull) {
     for (auto &page : fs::directory_iterator(dir / "d"))
         EXPECT_EQ(page.path().extension(), ".md") << "is left";
     EXPECT_FALSE(exists("d/index.md"));
-    expect_refused("lower softmax --to stmt -o /dev/full",
-                   "[/dev/full] can't be written: No space left on device");
-    expect_refused("check cast --fuzz 1 --json /dev/full",
-                   "[/dev/full] can't be written: No space left on device");
+    expect_rejected("lower softmax --to stmt -o /dev/full",
+                    "[/dev/full] can't be written: No space left on device");
+    expect_rejected("check cast --fuzz 1 --json /dev/full",
+                    "[/dev/full] can't be written: No space left on device");
 }
 
-TEST_F(Output, LeavesNoFileOfRecordsWithoutARecord) {
+TEST_F(Output, LeavesNoEmptyRecordFile) {
     const Result r = halyard(
         "tune softmax --shape \"n=2 c=3\" --budget 1 --rounds 8 --min-time 1e-4 --records r",
         "trap '' XFSZ; ulimit -f 0;");
@@ -83,15 +83,15 @@ TEST_F(Output, MayBeADevice) {
     EXPECT_NE(halyard("lower relu -o /dev/stdout").out.find("produce y"), std::string::npos);
 }
 
-TEST_F(Output, InputsAreFiles) {
+TEST_F(Output, RejectsInputsThatAreNoFiles) {
     ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
-    expect_refused("run relu --in pipe --out-dir o", "[pipe] is a pipe, expected a .npy file");
-    expect_refused("run relu --in . --out-dir o", "[.] is a folder, expected a .npy file");
-    expect_refused("run relu --in /dev/zero --out-dir o",
-                   "[/dev/zero] is a device, expected a .npy file");
+    expect_rejected("run relu --in pipe --out-dir o", "[pipe] is a pipe, expected a .npy file");
+    expect_rejected("run relu --in . --out-dir o", "[.] is a folder, expected a .npy file");
+    expect_rejected("run relu --in /dev/zero --out-dir o",
+                    "[/dev/zero] is a device, expected a .npy file");
 }
 
-TEST_F(Output, ShowsControlBytes) {
+TEST_F(Output, EscapesControlBytes) {
     for (const char *args :
          {"check '\x1b[31mred'", "run relu --in 'x\x1b[2J.npy' --out-dir o", "ops --'\x1b[31m'"}) {
         const Result r = halyard(args);
@@ -101,7 +101,7 @@ TEST_F(Output, ShowsControlBytes) {
     }
 }
 
-TEST_F(Output, SeedsAreWholeNumbers) {
+TEST_F(Output, SeedsAreIntegers) {
     for (const char *args : {"train lenet5", "check relu", "tune relu"}) {
         for (const char *seed : {"-1", "99999999999999999999", "1x"}) {
             const Result r = halyard(std::string(args) + " --seed " + seed);
@@ -113,7 +113,7 @@ TEST_F(Output, SeedsAreWholeNumbers) {
               std::string::npos);
 }
 
-TEST_F(Output, OptionsThatDoNothingAreRefused) {
+TEST_F(Output, RejectsOptionsWithoutEffect) {
     const std::pair<const char *, const char *> commands[] = {
         {"check relu --fuzz-case x --quick", "[check] --quick does nothing with --fuzz-case"},
         {"check relu --ulps 100 --json p", "[check] --json does nothing with --ulps"},
@@ -143,7 +143,7 @@ TEST_F(Output, OptionsThatDoNothingAreRefused) {
         {"tune softmax relu --why", "[tune] --why is about one op, and 2 are named"},
     };
     for (auto &[args, message] : commands)
-        expect_refused(args, message);
+        expect_rejected(args, message);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// halyard report: what it takes, what it refuses, and its page in a browser.
+// Tests halyard report: its inputs, its errors, and its page in a browser.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -9,11 +9,11 @@ namespace halyard {
 namespace {
 using nlohmann::json;
 
-// Text that ends scripts, opens elements and ends JSON strings, where a page isn't careful.
+// Text that ends scripts, opens elements and ends JSON strings if a page doesn't escape it.
 const std::string hostile = "</script><script>document.title='taken'</script><img src=x "
                             "onerror=alert(1)> \" \\ <!-- \u2028 &lt;";
 
-// Three rounds of three kernels, and one that broke its contract.
+// Three rounds of three kernels, and one that violated its contract.
 json bench_file() {
     json file = json::parse(
         R"({"context": {"date": "2026-11-21T23:53:09+00:00", "host_name": "box", "cpu": "Some CPU", "num_cpus": 2, "command": "halyard bench relu --json b", "load_avg": [0.25, 1, 2]},
@@ -142,7 +142,7 @@ int count(const std::string &text, const std::string &what) {
     return n;
 }
 
-TEST_F(Report, HoldsWhatTheFilesSay) {
+TEST_F(Report, HasTheFilesContents) {
     const json runs = runs_of(page());
     ASSERT_EQ(runs["files"].size(), 7u);
     const json &bench = runs["files"][0];
@@ -163,7 +163,7 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_NEAR(first["high"], 514e-9, 1e-15);
     EXPECT_TRUE(first["chosen"]);
     EXPECT_TRUE(bench["lines"][2]["peer"]);
-    EXPECT_EQ(broken["fail"], hostile);  // to the letter
+    EXPECT_EQ(broken["fail"], hostile);  // The text is unchanged.
     EXPECT_FALSE(broken.contains("median"));
     EXPECT_EQ(check["ops"][0]["failures"][0], hostile);
     ASSERT_EQ(tune["records"].size(), 3u);
@@ -199,7 +199,7 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_EQ(run["evaluations"][1]["results"]["accuracy"], 0.8);
 }
 
-TEST_F(Report, TakesWhatBenchWrites) {
+TEST_F(Report, ReadsFilesOfBench) {
     const Result r = halyard("bench relu --shape \"d0=1 d1=1 d2=100\" --rounds 6 --min-time 0.0005 "
                              "--threads 1 --json saved.json");
     ASSERT_EQ(r.status, 0) << r.err;
@@ -217,7 +217,7 @@ TEST_F(Report, TakesWhatBenchWrites) {
     }
 }
 
-TEST_F(Report, TakesWhatTrainWrites) {
+TEST_F(Report, ReadsFilesOfTrain) {
     const Result r = halyard("train lenet5 --epochs 1 --data '" HALYARD_SOURCE_DIR
                              "/data/digits' --out t");
     ASSERT_EQ(r.status, 0) << r.err;
@@ -232,12 +232,12 @@ TEST_F(Report, TakesWhatTrainWrites) {
     EXPECT_TRUE(run["evaluations"][0]["results"].contains("accuracy"));
 }
 
-TEST_F(Report, LoadsNothingAndEndsItsScriptsItself) {
+TEST_F(Report, LoadsNothingAndEscapesScripts) {
     const std::string text = page("bench.json check.json --title '</title><b>' -o page.html");
     EXPECT_EQ(count(text, "</script"), 3);
     EXPECT_EQ(runs_of(text)["title"], "</title><b>");
     EXPECT_NE(text.find("default-src 'none'"), std::string::npos);
-    std::string html = text;  // without what stands in scripts
+    std::string html = text;  // Text without scripts.
     for (size_t at = 0; (at = html.find("<script", at)) != std::string::npos; at++)
         html.erase(html.find('>', at), html.find("</script>", at) - html.find('>', at));
     for (const char *loads :
@@ -247,7 +247,7 @@ TEST_F(Report, LoadsNothingAndEndsItsScriptsItself) {
     EXPECT_LT(text.size(), 400000u);
 }
 
-TEST_F(Report, IntervalsHoldTheMedian) {
+TEST_F(Report, IntervalsContainTheMedian) {
     const auto bounds = [](int n) {
         std::vector<double> seconds;
         for (int i = n; i > 0; i--)
@@ -257,51 +257,51 @@ TEST_F(Report, IntervalsHoldTheMedian) {
         return std::pair<double, double>(line["low"], line["high"]);
     };
     EXPECT_EQ(bounds(1), std::pair(1.0, 1.0));
-    EXPECT_EQ(bounds(5), std::pair(1.0, 5.0));  // too few for 95 %: all of them
-    EXPECT_EQ(bounds(8), std::pair(1.0, 8.0));  // 2 * 9 / 256 is too much
-    EXPECT_EQ(bounds(9), std::pair(2.0, 8.0));  // 2 * 10 / 512 isn't
+    EXPECT_EQ(bounds(5), std::pair(1.0, 5.0));  // Too few for 95 %: the interval is all of them.
+    EXPECT_EQ(bounds(8), std::pair(1.0, 8.0));  // 2 * 9 / 256 is above 5 %.
+    EXPECT_EQ(bounds(9), std::pair(2.0, 8.0));  // 2 * 10 / 512 is below.
     EXPECT_EQ(bounds(15), std::pair(4.0, 12.0));
 }
 
-TEST_F(Report, RefusesOtherFiles) {
-    const auto refused = [&](const char *text, const std::string &message) {
+TEST_F(Report, RejectsOtherFiles) {
+    const auto rejected = [&](const char *text, const std::string &message) {
         write("file", text);
-        expect_refused("report bench.json file -o none.html", message);
+        expect_rejected("report bench.json file -o none.html", message);
         EXPECT_FALSE(exists("none.html"));
     };
-    refused("", "[file] is no saved run: expected");
-    refused("some notes\nof mine\n", "[file] is no saved run");
-    refused("{\"a\": 1}", "[file] is no saved run");
-    refused("[1, 2]", "[file] is no saved run");
-    refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"", "[file] is damaged: ");
-    refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"}]}",
-            "[file] is damaged: key 'real_time' not found");
-    refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\", \"real_time\": \"soon\"}]}",
-            "[file] is damaged: ");
-    refused("{\"context\": {}, \"benchmarks\": 7}", "[file] is damaged: ");
-    refused("{\"context\": {}, \"benchmarks\": []}", "[file] has no measurements");
-    refused("{\"kind\": \"halyard check\", \"ops\": [{\"op\": \"a\"}]}",
-            "[file] is damaged: key 'passed' not found");
-    refused("{\"kind\": \"halyard check\", \"ops\": 7}", "[file] is damaged: ");
-    refused("{\"mutants\": [{\"op\": \"a\", \"fault\": 3}]}", "[file] is damaged: ");
-    refused("{\"op\": \"relu\", \"candidates\": [{\"backend\": \"cpu\"}]}",
-            "[file] is damaged: key 'dtypes' not found");
+    rejected("", "[file] is no saved run: expected");
+    rejected("some notes\nof mine\n", "[file] is no saved run");
+    rejected("{\"a\": 1}", "[file] is no saved run");
+    rejected("[1, 2]", "[file] is no saved run");
+    rejected("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"", "[file] is damaged: ");
+    rejected("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"}]}",
+             "[file] is damaged: key 'real_time' not found");
+    rejected("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\", \"real_time\": \"soon\"}]}",
+             "[file] is damaged: ");
+    rejected("{\"context\": {}, \"benchmarks\": 7}", "[file] is damaged: ");
+    rejected("{\"context\": {}, \"benchmarks\": []}", "[file] has no measurements");
+    rejected("{\"kind\": \"halyard check\", \"ops\": [{\"op\": \"a\"}]}",
+             "[file] is damaged: key 'passed' not found");
+    rejected("{\"kind\": \"halyard check\", \"ops\": 7}", "[file] is damaged: ");
+    rejected("{\"mutants\": [{\"op\": \"a\", \"fault\": 3}]}", "[file] is damaged: ");
+    rejected("{\"op\": \"relu\", \"candidates\": [{\"backend\": \"cpu\"}]}",
+             "[file] is damaged: key 'dtypes' not found");
     json uneven = train_file();
     uneven["steps"]["wait"].erase(0);
-    refused(uneven.dump().c_str(), "[file] is damaged: array index 39 is out of range");
+    rejected(uneven.dump().c_str(), "[file] is damaged: array index 39 is out of range");
     uneven["steps"]["wait"].push_back("soon");
-    refused(uneven.dump().c_str(), "[file] is damaged: type must be number, but is string");
+    rejected(uneven.dump().c_str(), "[file] is damaged: type must be number, but is string");
     uneven.erase("ended");
     uneven["steps"]["wait"].back() = 1;
-    refused(uneven.dump().c_str(), "[file] is damaged: key 'ended' not found");
-    expect_refused("report none.json", "[none.json] can't be read");
-    expect_refused("report .", "[.] is a folder");
-    expect_refused("report bench.json -o no/such/folder.html",
-                   "[no/such/folder.html] can't be written");
+    rejected(uneven.dump().c_str(), "[file] is damaged: key 'ended' not found");
+    expect_rejected("report none.json", "[none.json] can't be read");
+    expect_rejected("report .", "[.] is a folder");
+    expect_rejected("report bench.json -o no/such/folder.html",
+                    "[no/such/folder.html] can't be written");
     EXPECT_EQ(halyard("report").status, 2);
 }
 
-TEST_F(Report, CountsLossesThatAreNoNumbers) {
+TEST_F(Report, CountsLossesThatAreNaN) {
     const std::string what = "[\"losses that are NaN or infinite\",\"";
     EXPECT_NE(page().find(what + "1 of 40 points\"]"), std::string::npos);
     json file = train_file();
@@ -314,9 +314,9 @@ TEST_F(Report, CountsLossesThatAreNoNumbers) {
     EXPECT_EQ(page().find(what), std::string::npos);
 }
 
-// In headless Chromium: every chart has ink on it, nothing was said on the console, no text of a
-// file became an element, and on a phone nothing but tables is wider than the screen.
-TEST_F(Report, ShowsInABrowser) {
+// In headless Chromium every chart has drawn something, the console is empty, no text of a file
+// became an element, and at a phone's width only tables are wider than the screen.
+TEST_F(Report, RendersInABrowser) {
     if (std::string(HALYARD_CHROMIUM).empty())
         GTEST_SKIP() << "no chromium here: the page was not shown";
     std::string text = page();
@@ -350,14 +350,14 @@ TEST_F(Report, ShowsInABrowser) {
             (width == "390" ? " --blink-settings=preferredColorScheme=0" : ""));
         const std::string root = between(dom, "<html", ">");
         EXPECT_NE(root.find("data-width=\"" + width + "\""), std::string::npos) << root;
-        // six of training; times, roofline, tuning
+        // Six charts of training; times, roofline, tuning.
         EXPECT_NE(root.find("data-charts=\"9/9\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-blank=\"0\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-wide=\"false\""), std::string::npos) << root;
-        // the fastest first
+        // The fastest comes first.
         EXPECT_NE(root.find("data-order=\"avx2,oneDNN,baseline,fast/avx2\""), std::string::npos)
             << root;
-        // the one without a time stays last
+        // The one without a time stays last.
         EXPECT_NE(root.find("data-sorted=\"baseline,oneDNN,avx2,fast/avx2\""), std::string::npos)
             << root;
         EXPECT_NE(root.find("data-planted=\"0\""), std::string::npos) << root;

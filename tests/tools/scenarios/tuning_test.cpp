@@ -1,4 +1,4 @@
-// Records as text, what makes one stale, and processes that don't come back.
+// Tests tuning records as text, what makes one stale, and child processes that don't return.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -73,7 +73,7 @@ protected:
     fs::path dir;
 };
 
-TEST(Record, SurvivesItsText) {
+TEST(Record, RoundTripsAsText) {
     Record r = sample();
     r.verdict = "breach: y[3] is \"1\", not C:\\2\nor so";
     r.n = 0;
@@ -89,7 +89,7 @@ TEST(Record, SurvivesItsText) {
     EXPECT_EQ(text_of(*back), text_of(r));
 }
 
-TEST(Record, RefusesWhatIsNone) {
+TEST(Record, RejectsInvalidText) {
     const std::string good = text_of(sample());
     auto why_not = [](const std::string &line) {
         std::string why;
@@ -118,26 +118,27 @@ TEST(Record, RefusesWhatIsNone) {
               "verdict is 'fine', expected proved, ok, breach: ... or uncompiled: ...");
 }
 
-TEST_F(RecordFiles, AreReadAroundBadLines) {
+TEST_F(RecordFiles, SkipInvalidLines) {
     const std::string good = text_of(sample());
     const std::string path = file(
         "a", {"# a comment", good, "garbage", good.substr(0, 40), "", text_of(sample("gelu"))});
     const RecordFile f = read_records(path);
     ASSERT_EQ(f.records.size(), 2u);
     EXPECT_EQ(f.lines, (std::vector<int>{2, 6}));
-    ASSERT_EQ(f.refused.size(), 2u);
-    EXPECT_EQ(f.refused[0], path + ":3: isn't made of name=value words, or its end is missing");
-    EXPECT_TRUE(f.refused[1].starts_with(path + ":4: ")) << f.refused[1];
+    ASSERT_EQ(f.rejected.size(), 2u);
+    EXPECT_EQ(f.rejected[0], path + ":3: isn't made of name=value words, or its end is missing");
+    EXPECT_TRUE(f.rejected[1].starts_with(path + ":4: ")) << f.rejected[1];
 }
 
-TEST_F(RecordFiles, AreAppendedToBehindALineThatWasCut) {
+TEST_F(RecordFiles, AppendAfterATruncatedLine) {
     const std::string path = file("a", {text_of(sample())});
-    std::ofstream(path, std::ios::app) << text_of(sample("gelu")).substr(0, 50);  // no end
+    // The line is cut.
+    std::ofstream(path, std::ios::app) << text_of(sample("gelu")).substr(0, 50);
     RecordWriter(path).append(sample("relu"));
     const RecordFile f = read_records(path);
     ASSERT_EQ(f.records.size(), 2u);
     EXPECT_EQ(f.records[1].op, "relu");
-    EXPECT_EQ(f.refused.size(), 1u);
+    EXPECT_EQ(f.rejected.size(), 1u);
 }
 
 std::string bytes_of(const std::string &path) {
@@ -145,7 +146,7 @@ std::string bytes_of(const std::string &path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A disk that is full after `most` bytes, in a process of its own.
+// Appends in a child process whose disk is full after `most` bytes.
 bool append_fails(const std::string &path, rlim_t most) {
     const pid_t child = fork();
     if (child == 0) {
@@ -164,7 +165,7 @@ bool append_fails(const std::string &path, rlim_t most) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-TEST_F(RecordFiles, AFullDiskLeavesNoPartOfARecord) {
+TEST_F(RecordFiles, FullDiskLeavesNoPartialRecord) {
     const std::string fresh = (dir / "fresh").string();
     const std::string old = file("old", {text_of(sample())});
     const std::string before = bytes_of(old);
@@ -176,7 +177,7 @@ TEST_F(RecordFiles, AFullDiskLeavesNoPartOfARecord) {
     EXPECT_EQ(read_records(old).records.size(), 2u);
 }
 
-TEST_F(RecordFiles, MergeToTheSameWhicheverComesFirst) {
+TEST_F(RecordFiles, MergeInAnyOrder) {
     Record newer = sample(), other = sample("gelu");
     newer.date = "2026-11-22T00:00:00Z";
     newer.ratio = 0.91;
@@ -192,7 +193,7 @@ TEST_F(RecordFiles, MergeToTheSameWhicheverComesFirst) {
     EXPECT_EQ(ab[1].ratio, 0.91) << "the newest measurement of a thing stays";
 }
 
-TEST_F(RecordFiles, DifferInWhatChanged) {
+TEST_F(RecordFiles, DiffListsChanges) {
     Record slower = sample(), same = sample("gelu"), changed = sample("relu");
     slower.median_us = 15;
     changed.algorithm = "1111111111111111";
@@ -211,7 +212,7 @@ TEST_F(RecordFiles, DifferInWhatChanged) {
     EXPECT_TRUE(differences(a, a).empty());
 }
 
-TEST(Decision, TakesOnlyWhatHoldsHere) {
+TEST(Decision, UsesOnlyValidRecords) {
     Record good = sample(), quick = sample(), stale = sample(), foreigner = sample(),
            kit = sample(), breach = sample(), level = sample();
     quick.n = 11;
@@ -229,13 +230,13 @@ TEST(Decision, TakesOnlyWhatHoldsHere) {
     const Decision d = decide(records, q);
     EXPECT_EQ(d.best, &records[5]);
     EXPECT_EQ(d.usable.size(), 2u);
-    ASSERT_EQ(d.refused.size(), 4u);
-    EXPECT_EQ(d.refused[0].second,
+    ASSERT_EQ(d.rejected.size(), 4u);
+    EXPECT_EQ(d.rejected[0].second,
               "stale: of algorithm 1111111111111111, it is 0123456789abcdef now");
-    EXPECT_EQ(d.refused[1].second, "was measured on another, this is " + this_cpu());
-    EXPECT_EQ(d.refused[2].second,
+    EXPECT_EQ(d.rejected[1].second, "was measured on another, this is " + this_cpu());
+    EXPECT_EQ(d.rejected[2].second,
               "was measured with kit 0.0.1, this is " + std::string(version()));
-    EXPECT_EQ(d.refused[3].second, "breach: wrong");
+    EXPECT_EQ(d.rejected[3].second, "breach: wrong");
     q.against = "1111111111111111";
     EXPECT_EQ(decide(records, q).best, nullptr) << "it was timed beside another default";
     q.against = "";
@@ -243,7 +244,7 @@ TEST(Decision, TakesOnlyWhatHoldsHere) {
     EXPECT_EQ(decide(records, q).best, nullptr);
 }
 
-TEST(Conclusions, AreOfWhatIsProvedAndWasMeasuredOnAnIdleCore) {
+TEST(Conclusions, NeedProofAndAnIdleCore) {
     Record fastest = sample(), second = sample(), slow = sample();
     fastest.schedule = "adams2019";
     fastest.verdict = "ok";
@@ -275,7 +276,7 @@ TEST(Conclusions, AreOfWhatIsProvedAndWasMeasuredOnAnIdleCore) {
     EXPECT_TRUE(sample().decides());
 }
 
-TEST_F(RecordFiles, KeepTheirLinesWhereTheDiskIsFull) {
+TEST_F(RecordFiles, KeepTheirLinesIfTheDiskIsFull) {
     const std::string path = file("full", {text_of(sample())});
     const std::string before = text_of_file(path);
     const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -301,7 +302,7 @@ TEST_F(RecordFiles, KeepTheirLinesWhereTheDiskIsFull) {
     std::signal(SIGXFSZ, old_handler);
 }
 
-// y = x * (2 + factor), after a sum that nothing changes; everything about it can be edited.
+// y = x * (2 + factor), after a sum that nothing changes; every part of it can be edited.
 struct Edit {
     double constant = 2;
     bool other_names = false, other_schedule = false, other_formula = false;
@@ -335,7 +336,7 @@ struct Probe : Op {
     void reference(Problem &) const override {}
 };
 
-TEST_F(RecordFiles, AreStaleWhenTheFormulaWasEditedAndOnlyThen) {
+TEST_F(RecordFiles, AreStaleOnlyIfTheAlgorithmChanged) {
     op_table().add<Probe>();
     edit = {};
     Record r = sample("tune_probe");
@@ -364,7 +365,7 @@ TEST_F(RecordFiles, AreStaleWhenTheFormulaWasEditedAndOnlyThen) {
     edit = {};
 }
 
-TEST(Algorithm, DependsOnDtypesAndNotOnWhatWasBuiltBefore) {
+TEST(Algorithm, HashDependsOnDtypesAndNotOnEarlierBuilds) {
     Instance i, half;
     half.dtypes = "f64";
     const std::string first = algorithm_of(std::make_unique<Probe>(), i);
@@ -389,7 +390,7 @@ struct Aborts : Probe {
     }
 };
 
-TEST(Compiler, OutlivesWhatItRuns) {
+TEST(Compiler, SurvivesCrashes) {
     edit = {};
     op_table().add<Endless>();
     op_table().add<Aborts>();

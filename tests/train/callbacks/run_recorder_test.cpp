@@ -18,7 +18,7 @@ class RunRecorderTest : public testing::Test {
 protected:
     void TearDown() override { fs::remove(path); }
     json saved() const { return json::parse(std::ifstream(path)); }
-    // Epochs of ten steps, whose loss is the step's number, up to `to`.
+    // Records epochs of ten steps, whose loss is the step's number, up to `to`.
     void train(RunRecorder &r, int64_t from, int64_t to, double last_loss = 0) const {
         RunContext c;
         c.epochs = (to + 9) / 10;
@@ -79,7 +79,7 @@ TEST_F(RunRecorderTest, SavesStepsEpochsAndEvaluations) {
     for (const json &bin : run["step_times"])
         counted += bin[1].get<int64_t>();
     EXPECT_EQ(counted, 20);
-    RunContext after;  // Model::eval() once the training is over
+    RunContext after;  // Model::eval() after the training.
     after.eval_results = {{"accuracy", 0.75}};
     r.on_eval_begin(after);
     r.on_eval_end(after);
@@ -103,9 +103,9 @@ TEST_F(RunRecorderTest, MergesStepsWhenThereAreMany) {
     EXPECT_LT(fs::file_size(path), 2u << 20);
 }
 
-TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
+TEST_F(RunRecorderTest, ResumesTheFileOfAnInterruptedTraining) {
     RunRecorder first(path);
-    train(first, 0, 27);  // killed when its last checkpoint was of step 20
+    train(first, 0, 27);  // Killed when its last checkpoint was of step 20.
     RunRecorder second(path);
     train(second, 20, 40);
     const json run = saved();
@@ -114,21 +114,21 @@ TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
         EXPECT_EQ(run["steps"]["step"][size_t(i)], i + 1);
     EXPECT_EQ(run["ended"].size(), 4u);
     EXPECT_EQ(run["evaluations"].size(), 4u);
-    train(second, 0, 10);  // a new one, by the same recorder
+    train(second, 0, 10);  // A new training with the same recorder.
     EXPECT_EQ(saved()["steps"]["step"].size(), 10u);
     json damaged = saved();
-    const auto refused = [&](const json &file) {
+    const auto rejected = [&](const json &file) {
         std::ofstream(path) << file;
         RunRecorder third(path);
         EXPECT_THROW(train(third, 5, 20), IoError) << file;
     };
-    refused({{"kind", "notes"}});
+    rejected({{"kind", "notes"}});
     for (const json &bin : {json::array({0, 1}), json::array({"soon", 1}), json::array()}) {
         damaged["step_times"] = json::array({bin});
-        refused(damaged);
+        rejected(damaged);
     }
     damaged["stride"] = 3;
-    refused(damaged);
+    rejected(damaged);
     EXPECT_THROW(RunRecorder("/proc/none/run.json").on_train_end(*std::make_unique<RunContext>()),
                  IoError);
 }

@@ -1,4 +1,4 @@
-// Event files, read back as TensorBoard reads them: framing, checksums, messages.
+// Tests event files, read as TensorBoard reads them: framing, checksums, messages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -59,7 +59,7 @@ protected:
         EXPECT_EQ(files.size(), 1u);
         return files.at(0);
     }
-    // Four steps of a network of one layer on images of 1 x 2 x 2, and their evaluation.
+    // Trains four steps of a network of one layer on images of 1 x 2 x 2, and evaluates them.
     void train(const SummaryCollectorOptions &options) {
         const Tensor x = Tensor::ones({8, 1, 2, 2});
         const Tensor y = Tensor::zeros({8}, DType::i32);
@@ -99,7 +99,7 @@ TEST_F(Summary, RecordsValues) {
                      Tensor::from<float>({0, 1, 2, 3, 5, 5, 5, 5}).reshape({2, 1, 2, 2}));
     record.add_text("words", "**bold**");
     record.record(7);
-    record.record(8);  // nothing was added
+    record.record(8);  // Nothing was added.
     record.close();
     const std::vector<summary::Event> events = events_of(record.path());
     ASSERT_EQ(events.size(), 3u);
@@ -118,7 +118,7 @@ TEST_F(Summary, RecordsValues) {
     ASSERT_EQ(h.bucket_limit_size(), h.bucket_size());
     double counted = 0;
     double before = -INFINITY;
-    std::vector<double> full;  // upper ends of buckets with something in them
+    std::vector<double> full;  // The upper ends of buckets that aren't empty.
     for (int i = 0; i < h.bucket_size(); i++) {
         EXPECT_GT(h.bucket_limit(i), before);
         before = h.bucket_limit(i);
@@ -139,14 +139,14 @@ TEST_F(Summary, RecordsValues) {
     const std::string png = s.value(4).image().encoded_image_string();
     const Tensor image = dataset::decode_image(
         Tensor::borrow((void *)png.data(), {int64_t(png.size())}, {1}, DType::u8), "png");
-    // from the least to the largest
+    // Values are scaled from the smallest to the largest.
     EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), (std::vector<int>{0, 85, 170, 255}));
     EXPECT_EQ(s.value(6).metadata().plugin_data().plugin_name(), "text");
     EXPECT_EQ(s.value(6).tensor().string_val(0), "**bold**");
     EXPECT_EQ(events[2].summary().value_size(), 0);
 }
 
-TEST_F(Summary, RefusesWhatItCannotWrite) {
+TEST_F(Summary, RejectsInvalidValues) {
     SummaryRecord record(dir.string(),
                          {.file_prefix = "a", .file_suffix = "_b", .max_file_size = 300});
     expect_error<AttrError>(
@@ -188,7 +188,7 @@ TEST_F(Summary, CollectsATraining) {
     EXPECT_EQ(tags["custom_lineage_data/auto"].size(), 1u);
 }
 
-TEST_F(Summary, CollectsWhatWasSaid) {
+TEST_F(Summary, CollectsSpecifiedData) {
     train({.collect_freq = 1,
            .collect_specified_data = {.histogram_regular = "bias$"},
            .keep_default_action = false});
@@ -198,7 +198,7 @@ TEST_F(Summary, CollectsWhatWasSaid) {
     EXPECT_EQ(tags.begin()->second.size(), 4u);
 }
 
-// Where HALYARD_TENSORBOARD_PYTHON is a Python that has tensorboard: its own reader finds the same.
+// If HALYARD_TENSORBOARD_PYTHON is a Python that has tensorboard, its own reader finds the same.
 TEST_F(Summary, TensorBoardReadsIt) {
     const char *python = std::getenv("HALYARD_TENSORBOARD_PYTHON");
     if (!python) GTEST_SKIP() << "HALYARD_TENSORBOARD_PYTHON isn't set";

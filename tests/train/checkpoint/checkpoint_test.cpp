@@ -1,4 +1,4 @@
-// Checkpoint files: what other programs wrote, what we write, and what is done to files.
+// Tests checkpoint files: other programs' files, our own, and damaged ones.
 #include "train/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ struct Checkpoint : testing::TestWithParam<const char *> {
 };
 INSTANTIATE_TEST_SUITE_P(Formats, Checkpoint, testing::Values("safetensors", "ckpt"));
 
-TEST_P(Checkpoint, ReadsWhatOthersWrote) {
+TEST_P(Checkpoint, ReadsFilesOfOtherPrograms) {
     NamedTensors all = load_checkpoint(goldens + "checkpoint." + GetParam());
     auto expected = load_npz(goldens + "checkpoint.npz");
     if (path.ends_with("ckpt")) {
@@ -77,7 +77,7 @@ TEST_P(Checkpoint, ReadsWhatOthersWrote) {
     expect_same(all, expected);
 }
 
-TEST_P(Checkpoint, ComesBackAsItWas) {
+TEST_P(Checkpoint, RoundTrips) {
     const NamedTensors all = some_tensors();
     save(all);
     const NamedTensors back = load_checkpoint(path);
@@ -89,7 +89,7 @@ TEST_P(Checkpoint, ComesBackAsItWas) {
     EXPECT_TRUE(load_checkpoint(path).tensors.empty());
 }
 
-TEST_P(Checkpoint, ADamagedByteIsNoticed) {
+TEST_P(Checkpoint, DetectsADamagedByte) {
     save(some_tensors());
     const std::string whole = bytes_in(path);
     const size_t at = whole.find(std::string("\0\0\x80\x3f", 4));  // 1.0f
@@ -100,12 +100,12 @@ TEST_P(Checkpoint, ADamagedByteIsNoticed) {
     EXPECT_NE(message().find("damaged: its "), std::string::npos) << message();
 }
 
-// Only errors of ours, and sizes are checked before they are believed.
+// Only the kit's errors occur, and sizes are checked before memory is allocated.
 TEST_P(Checkpoint, SurvivesTruncationAndMutation) {
     save(some_tensors());
     const std::string whole = bytes_in(path);
     const MemoryFile file;
-    const auto refused = [&](const std::string &bytes) {
+    const auto rejected = [&](const std::string &bytes) {
         file.put(bytes);
         try {
             path.ends_with("ckpt") ? load_mindspore_ckpt(file.path())
@@ -115,9 +115,9 @@ TEST_P(Checkpoint, SurvivesTruncationAndMutation) {
         }
         return false;
     };
-    EXPECT_FALSE(refused(whole));
+    EXPECT_FALSE(rejected(whole));
     for (size_t n = 0; n < whole.size(); n++)
-        EXPECT_TRUE(refused(whole.substr(0, n))) << n;
+        EXPECT_TRUE(rejected(whole.substr(0, n))) << n;
     std::mt19937 random(1);
     int noticed = 0;
     constexpr int tries = 3000;
@@ -125,13 +125,13 @@ TEST_P(Checkpoint, SurvivesTruncationAndMutation) {
         std::string other = whole;
         for (int k = 0; k < 1 + i % 4; k++)
             other[random() % other.size()] = char(random());
-        noticed += refused(other);
+        noticed += rejected(other);
     }
     EXPECT_GT(noticed, tries * 9 / 10);
 }
 
-// Names, metadata and the header's own lengths are under the checksum too.
-TEST_P(Checkpoint, NoBitIsWithoutAChecksum) {
+// The checksum covers names, metadata and the header's own lengths too.
+TEST_P(Checkpoint, ChecksumCoversEveryBit) {
     NamedTensors all;
     all.tensors.emplace_back("w", Tensor::ones({2}));
     all.metadata = {{"epoch_num", "19"}, {"rng_seed", "10"}};
@@ -149,14 +149,14 @@ TEST_P(Checkpoint, NoBitIsWithoutAChecksum) {
     }
 }
 
-TEST_P(Checkpoint, MetadataCanBeReadAlone) {
+TEST_P(Checkpoint, MetadataCanBeReadSeparately) {
     save(some_tensors());
     EXPECT_EQ(load_metadata(path), some_tensors().metadata);
     put(path, bytes_in(path).substr(0, 7));
     EXPECT_THROW(load_metadata(path), IoError);
 }
 
-TEST_P(Checkpoint, RefusesNamesThatCannotBeRead) {
+TEST_P(Checkpoint, RejectsUnreadableNames) {
     for (auto &[names, expected] : std::map<std::vector<std::string>, std::string>{
              {{""}, "a tensor without a name"}, {{"a", "a"}, "'a' stands there twice"}}) {
         NamedTensors all;
@@ -174,7 +174,7 @@ TEST_P(Checkpoint, RefusesNamesThatCannotBeRead) {
 }
 
 // A program that is killed at any moment leaves the old file or the new one.
-TEST_P(Checkpoint, IsTheOldOrTheNewOneWhenTheProgramIsKilled) {
+TEST_P(Checkpoint, IsWrittenAtomically) {
     const auto filled = [](double v) {
         return NamedTensors{{{"w", Tensor::full({64, 1024}, v)}}, {}};
     };
@@ -193,11 +193,11 @@ TEST_P(Checkpoint, IsTheOldOrTheNewOneWhenTheProgramIsKilled) {
             ASSERT_EQ(v, w[0]);
     }
     for (auto &entry : fs::directory_iterator(testing::TempDir()))
-        // of those that were killed
+        // Removes the temporary files of killed processes.
         if (entry.path().string().starts_with(path + ".")) fs::remove(entry.path());
 }
 
-TEST(Safetensors, FilesOfOlderVersionsAreRead) {
+TEST(Safetensors, ReadsFilesOfOlderVersions) {
     const std::string path = testing::TempDir() + "older.safetensors";
     const auto older = [&](const std::string &sum) {
         std::string header = R"({"__metadata__":{"epoch":"3","halyard.xxh3_64":")" + sum +
@@ -206,12 +206,12 @@ TEST(Safetensors, FilesOfOlderVersionsAreRead) {
         put(path, std::string(1, char(header.size())) + std::string(7, '\0') + header);
         return load_checkpoint(path).metadata;
     };
-    // XXH3 of no bytes
+    // XXH3 of no bytes.
     EXPECT_EQ(older("2d06800538d394c2"), (std::map<std::string, std::string>{{"epoch", "3"}}));
     EXPECT_THROW(older("2d06800538d394c3"), IoError);
 }
 
-TEST(MindSporeCkpt, AnEmptyOrACutFileIsRefused) {
+TEST(MindSporeCkpt, RejectsEmptyAndTruncatedFiles) {
     const std::string path = testing::TempDir() + "cut.ckpt";
     const auto message = [&](const std::string &bytes) {
         put(path, bytes);
@@ -227,11 +227,11 @@ TEST(MindSporeCkpt, AnEmptyOrACutFileIsRefused) {
     const std::string whole = bytes_in(path);
     EXPECT_EQ(message(whole.substr(0, whole.size() - 17)),
               "was cut: the checksum at its end is missing");
-    // MindSpore's own files need not have one: they are read, and a warning says that nobody knows
-    // whether they are whole.
+    // MindSpore's own files need not have one: they are read, with a warning that they can't be
+    // verified.
     const size_t from = whole.find("\x0a\x01"
                                    "a") -
-                        2;  // where the first tensor's value begins, behind the text of ours
+                        2;  // The first tensor's value begins here, behind our own text.
     ASSERT_LT(from, whole.size());
     testing::internal::CaptureStderr();
     EXPECT_EQ(message(whole.substr(from, whole.size() - 17 - from)), "no error");
@@ -239,7 +239,7 @@ TEST(MindSporeCkpt, AnEmptyOrACutFileIsRefused) {
               std::string::npos);
 }
 
-TEST(Checkpoints, TakeNoMoreEntriesThanTheLimit) {
+TEST(Checkpoints, LimitTheNumberOfEntries) {
     const std::string path = testing::TempDir() + "many";
     std::string header = "{";
     for (int i = 0; i < 100'001; i++) {
@@ -265,7 +265,7 @@ TEST(Checkpoints, TakeNoMoreEntriesThanTheLimit) {
     }
 }
 
-TEST(Safetensors, RefusesFilesThatContradictThemselves) {
+TEST(Safetensors, RejectsInconsistentFiles) {
     const std::string path = testing::TempDir() + "contradiction.safetensors";
     const auto message = [&](const std::string &header, size_t data) {
         std::string bytes(8, '\0');
@@ -301,7 +301,7 @@ TEST(Safetensors, RefusesFilesThatContradictThemselves) {
     EXPECT_EQ(message("{\"a\":", 0), "no JSON at byte 6 of the header");
 }
 
-TEST(LoadParam, SaysWhatDidNotMatch) {
+TEST(LoadParam, ReportsMismatches) {
     const std::string path = testing::TempDir() + "net.safetensors";
     const nn::SequentialCell net({nn::Dense(3, 4), nn::Dense(4, 2)});
     const nn::SequentialCell same({nn::Dense(3, 4), nn::Dense(4, 2)});

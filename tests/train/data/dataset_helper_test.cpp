@@ -26,14 +26,14 @@ std::vector<int> epoch(DatasetHelper &rows) {
 
 }  // namespace
 
-TEST(DatasetHelper, AnEpochIsThePass) {
+TEST(DatasetHelper, AnEpochIsOnePass) {
     DatasetHelper rows(numbers(3), /*dataset_sink_mode=*/false, 2);
     EXPECT_EQ(rows.steps_per_epoch(), 3);
     EXPECT_EQ(epoch(rows), (std::vector<int>{0, 1, 2}));
     EXPECT_EQ(epoch(rows), (std::vector<int>{0, 1, 2}));
 }
 
-TEST(DatasetHelper, SunkEpochsGoOnWhereTheyStopped) {
+TEST(DatasetHelper, SunkEpochsContinueWhereTheyStopped) {
     DatasetHelper rows(numbers(3), true, 2);
     DatasetHelper longer(numbers(3), true, 7);
     DatasetHelper whole(numbers(3));
@@ -55,7 +55,7 @@ TEST(DatasetHelper, EachPassHasItsOwnOrder) {
     }
 }
 
-TEST(DatasetHelper, Errors) {
+TEST(DatasetHelper, RejectsInvalidArguments) {
     expect_error<AttrError>("[dataset_helper] sink_size is 0, expected -1 or at least 1",
                             [] { DatasetHelper(numbers(3), true, 0); });
     expect_error<AttrError>("[dataset_helper] the dataset has no row",

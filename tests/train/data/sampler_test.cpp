@@ -76,7 +76,7 @@ TEST(Samplers, Weighted) {
               "[WeightedRandomSampler] num_samples is 2, but only 1 weights are above 0");
 }
 
-// The first three as MindSpore gives them.
+// MindSpore's first three.
 TEST(Samplers, Distributed) {
     EXPECT_EQ(order(DistributedSampler(3, 0, false), 10), (Order{0, 3, 6, 9}));
     EXPECT_EQ(order(DistributedSampler(3, 1, false), 10), (Order{1, 4, 7, 0}));

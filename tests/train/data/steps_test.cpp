@@ -1,5 +1,5 @@
-// What stands between a source and an iterator: columns, ranges, joins, splits, random transforms,
-// and where an iterator begins.
+// Tests the steps between a source and an iterator: columns, ranges, joins, splits, random
+// transforms, and where an iterator begins.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Values iota(int64_t n, int64_t first = 0) {
     return v;
 }
 
-// Columns x = first, first + 1, ... and y = 100 x.
+// Makes columns x = first, first + 1, ... and y = 100 x.
 Dataset numbers(int64_t n, int64_t first = 0, bool shuffle = false) {
     Values x = iota(n, first);
     Values y = x;
@@ -126,7 +126,7 @@ TEST(Steps, RangesAndJoins) {
     EXPECT_EQ(message([&] { (void)d.concat(other); }),
               "[concat] a dataset has the columns u, v, expected x, y");
     EXPECT_EQ(message([&] { (void)d.take(0); }), "[take] count is 0, expected 1 to 2147483647");
-    // The same shuffle twice gives two orders; the first is what it is alone.
+    // Two iterations of one shuffle give two orders; the first equals that of a dataset alone.
     const Dataset shuffled = d.shuffle(10);
     const Values twice = values(shuffled.concat(shuffled));
     EXPECT_EQ(Values(twice.begin(), twice.begin() + 10), values(shuffled));
@@ -151,7 +151,7 @@ TEST(Steps, PaddedBatches) {
               "[padded_batch] column x has a row of [1,2], pad_info the shape [-1]");
 }
 
-// Sizes as MindSpore's split() makes them.
+// Sizes are those of MindSpore's split().
 TEST(Steps, SplitsAreDisjointInEveryPass) {
     const auto sizes = [](const std::vector<Dataset> &parts) {
         Values n;
@@ -185,20 +185,20 @@ TEST(Steps, SplitsAreDisjointInEveryPass) {
         EXPECT_EQ(sorted(values(parts[0], 5)), sorted(train));
         set_seed(11);
     }
-    // Parts of a shuffled source are shuffled, in each pass anew.
+    // Parts of a shuffled source are shuffled again in each pass.
     const Dataset part = numbers(40, 0, true).split({0.5, 0.5})[0];
     EXPECT_NE(values(part, 0), values(part, 1));
     EXPECT_EQ(values(numbers(40).split({0.5, 0.5})[0], 0),
               values(numbers(40).split({0.5, 0.5})[0], 1));
 }
 
-TEST(Steps, DrawsDependOnSeedStepPassAndRowAlone) {
+TEST(Steps, RandomTransformsDependOnSeedStepPassAndRow) {
     set_seed(21);
     const Dataset d = numbers(300).map(plus_noise, "x").map(plus_noise, "y");
     std::set<int64_t> drawn;
     for (const Row &row : d.create_dict_iterator())
         drawn.insert({row["x"].item<int64_t>() % 1000000, row["y"].item<int64_t>() % 1000000});
-    EXPECT_GT(drawn.size(), 598u);  // of 600, with a chance of about 1/6 for any pair to meet
+    EXPECT_GT(drawn.size(), 598u);  // Of 600; the chance that any pair collides is about 1/6.
     const Values first = values(d, 1);
     EXPECT_NE(first, values(d, 0));
     for (const int threads : {1, 3, 8}) {
@@ -232,15 +232,15 @@ TEST(Steps, DistributionsOfDraws) {
     EXPECT_NEAR(sum / n, 0, 0.04);
     EXPECT_NEAR(squares / n, 1, 0.06);
     EXPECT_NEAR(betas / n, 0.5, 0.015);
-    // variance of Beta(a, a): 1 / (4 (2a + 1))
+    // The variance of Beta(a, a) is 1 / (4 (2a + 1)).
     EXPECT_NEAR(beta_squares / n - 0.25, 0.25 / 1.8, 0.006);
     for (const int c : counts)
         EXPECT_NEAR(c, n / 3, 350);
 }
 
-// An iterator that starts at row n gives what the whole one gives from there, in every kind of
-// pipeline, without making what nobody needs.
-TEST(Steps, StartAnywhere) {
+// An iterator that starts at row n gives the same as the full one from there, in every kind of
+// pipeline, without making unneeded rows.
+TEST(Steps, IteratorsStartAnywhere) {
     set_seed(31);
     const Dataset d = numbers(37, 0, true), other = numbers(9, 100);
     const auto odd = [](const Tensors &t) { return int64_t(t[0].item()) % 2 == 1; };
@@ -276,7 +276,7 @@ TEST(Steps, StartAnywhere) {
             for (int64_t i = n; i < rows; i++)
                 expected.insert(expected.end(), whole[size_t(i)].begin(), whole[size_t(i)].end());
             ASSERT_EQ(values(pipeline, 1, n), expected) << name << " from " << n;
-            // in two goes, of rows that were taken and skipped
+            // Skips in two goes, over rows that were read and skipped.
             const auto source = pipeline.node()->open({get_seed(), 1});
             Row row;
             const bool there = source->next(row);
@@ -308,14 +308,14 @@ TEST(Steps, SkippedRowsAreNotMade) {
     };
     const Dataset d = numbers(1000, 0, true).map(count, "x");
     EXPECT_EQ(run(d.batch(10), 95), 50);
-    // those in the buffer lie apart, and a map makes 16 at once
+    // Rows in the buffer aren't contiguous, and a map makes 16 at once.
     EXPECT_LT(run(d.shuffle(20).batch(10), 95), 150);
     EXPECT_EQ(run(d.repeat(3).batch(10), 295), 50);
     EXPECT_EQ(run(d.concat(d).batch(10), 195), 50);
     EXPECT_EQ(run(d.split({0.9, 0.1}, false)[1].batch(10), 5), 50);
 }
 
-TEST(Steps, TheQueueSaysHowItFares) {
+TEST(Steps, ReportsQueueStatistics) {
     RowIterator rows = numbers(50).create_dict_iterator(0, 3);
     const auto settled = [&] {
         for (int i = 0; i < 1000 && rows.stats().depth < 3; i++)
@@ -366,7 +366,7 @@ TEST(Steps, WorkersOfAMapAreLimited) {
               "[map] num_parallel_workers is -1, expected at least 0");
 }
 
-TEST(Steps, DamagedRowsEndThePassInTheirPlaceOrAreLeftOut) {
+TEST(Steps, DamagedRowsEndThePassOrAreSkipped) {
     const auto damaged = [](const Tensor &t) -> Tensor {
         if (int64_t(t.item()) % 10 == 7) throw IoError("test", "damaged");
         return t;
@@ -383,7 +383,8 @@ TEST(Steps, DamagedRowsEndThePassInTheirPlaceOrAreLeftOut) {
     const std::string warnings = testing::internal::GetCapturedStderr();
     for (const std::string number : {"7", "17", "27"}) {
         const std::string expected = "[dataset] left out: [row " + number + "] [test] damaged\n";
-        EXPECT_EQ(warnings.find(expected), warnings.rfind(expected)) << warnings;  // once
+        // The warning appears once.
+        EXPECT_EQ(warnings.find(expected), warnings.rfind(expected)) << warnings;
         EXPECT_NE(warnings.find(expected), std::string::npos) << warnings;
     }
     EXPECT_EQ(d.batch(3).skipped(),

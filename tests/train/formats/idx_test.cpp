@@ -62,7 +62,7 @@ TEST_F(Idx, ReadsImagesAndLabels) {
     EXPECT_EQ(read_idx(write("none", images(0, 28, 28)), 3).shape(), (Shape{0, 28, 28}));
 }
 
-TEST_F(Idx, TruncatedAtEveryByte) {
+TEST_F(Idx, RejectsFilesTruncatedAtAnyByte) {
     const std::string whole = images(2, 3, 3);
     for (size_t n = 0; n < whole.size(); n++) {
         const std::string path = write("t", whole.substr(0, n));
@@ -72,26 +72,27 @@ TEST_F(Idx, TruncatedAtEveryByte) {
     EXPECT_THROW((void)read_idx(write("t", whole + "x"), 3), IoError);
 }
 
-// Every bit of the header turned: refused, or the extents still make up the file (a 2 and a 3 that
-// changed places).
-TEST_F(Idx, EveryHeaderBitFlipped) {
+// With any bit of the header flipped, the file is rejected, or the extents still match the file (a
+// 2 and a 3 that changed places).
+TEST_F(Idx, RejectsAnyFlippedHeaderBit) {
     const std::string whole = images(2, 3, 4);
     const int64_t before = memory::stats().peak_bytes;
-    int refused = 0;
+    int rejected = 0;
     for (size_t bit = 0; bit < 16 * 8; bit++) {
         std::string bytes = whole;
         bytes[bit / 8] = char(bytes[bit / 8] ^ 1 << bit % 8);
         try {
             EXPECT_EQ(read_idx(write("f", bytes), 3).elements(), 24) << "bit " << bit;
         } catch (const IoError &) {
-            refused++;
+            rejected++;
         }
     }
-    EXPECT_EQ(refused, 128);
-    EXPECT_LT(memory::stats().peak_bytes - before, 1 << 16);  // no header was believed
+    EXPECT_EQ(rejected, 128);
+    // No extent of a corrupt header was allocated.
+    EXPECT_LT(memory::stats().peak_bytes - before, 1 << 16);
 }
 
-TEST_F(Idx, LyingExtentsDoNotOverflow) {
+TEST_F(Idx, CorruptExtentsDoNotOverflow) {
     const std::vector<std::array<uint32_t, 3>> lies = {
         {0xffffffff, 0xffffffff, 0xffffffff},
         {0x10000, 0x10000, 0x10000},

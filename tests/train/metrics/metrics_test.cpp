@@ -22,7 +22,7 @@ void two_batches(Metric &m) {
 }
 template<class T> T counted(T m) {
     two_batches(m);
-    two_batches(m);  // clear() begins anew
+    two_batches(m);  // clear() resets the metric.
     return m;
 }
 void expect_each(const std::vector<double> &got, const std::vector<double> &want) {
@@ -31,7 +31,7 @@ void expect_each(const std::vector<double> &got, const std::vector<double> &want
         EXPECT_DOUBLE_EQ(got[i], want[i]) << i;
 }
 
-TEST(Metrics, ClassifiersOfMindSpore) {
+TEST(Metrics, ClassifiersMatchMindSpore) {
     EXPECT_DOUBLE_EQ(counted(Accuracy()).eval(), 4.0 / 6);
     EXPECT_DOUBLE_EQ(counted(TopKCategoricalAccuracy(2)).eval(), 5.0 / 6);
     EXPECT_DOUBLE_EQ(counted(Top5CategoricalAccuracy()).eval(), 1);
@@ -60,13 +60,13 @@ TEST(Metrics, ErrorsAndLoss) {
     EXPECT_EQ(loss.eval(), 1.75);
 }
 
-TEST(Metrics, ANaNIsNobodysBestGuess) {
+TEST(Metrics, NaNIsNeverThePrediction) {
     TopKCategoricalAccuracy top(1);
     top.update(Tensor::from(std::vector<float>{NAN, 1}, {1, 2}), Tensor::from<int32_t>({0}));
     EXPECT_EQ(top.eval(), 0);
 }
 
-TEST(Metrics, RefuseWhatDoesNotFit) {
+TEST(Metrics, RejectInvalidShapes) {
     Accuracy a;
     EXPECT_EQ(message([&] { a.eval(); }), "[accuracy] no sample was given");
     EXPECT_EQ(message([&] {

@@ -1,4 +1,4 @@
-// Callbacks that change a training, and those that keep its state.
+// Tests callbacks that change a training, and those that save its state.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,11 +50,11 @@ dataset::Dataset points() {
             x.set({i, k}, std::sin(1.7 * double(3 * i + k)));
         y.set({i}, x.at({i, 0}) > 0);
     }
-    // six batches an epoch
+    // An epoch has six batches.
     return dataset::TensorDataset({{"x", x}, {"y", y}}).shuffle(22).batch(4);
 }
 
-// A network that draws masks, an optimiser with state, and a loss scale that moves.
+// A network that draws masks, an optimiser with state, and a loss scale that changes.
 struct Learner {
     nn::AnyCell net = nn::SequentialCell({nn::Dense(3, 8), nn::Dropout(0.3), nn::Dense(8, 2)});
     nn::Adam adam{net.trainable_params(), 0.05};
@@ -85,13 +85,13 @@ double halved(double lr, int64_t step) {
 
 }  // namespace
 
-// Wherever a training stops, and with whatever random state its successor begins, it ends with the
+// Wherever a training stops, and whatever random state its successor begins with, it ends with the
 // same bits.
 TEST(ModelCheckpoint, ResumesToTheSameBits) {
     set_seed(7);
     const Learner whole;
     Model first = whole.model;
-    // No accuracy is better by 1 than that of the first epoch: the rate is reduced after the third.
+    // No accuracy exceeds that of the first epoch by 1, so the rate is reduced after the third.
     const auto plateau = [] {
         return ReduceLROnPlateau(
             {.monitor = "accuracy", .factor = 0.5, .patience = 2, .min_delta = 1});
@@ -104,7 +104,7 @@ TEST(ModelCheckpoint, ResumesToTheSameBits) {
                                        {11, "safetensors"},
                                        {12, "safetensors"}}) {
         const Folder folder;
-        // It stands first among the callbacks, and keeps what those behind it did nevertheless.
+        // It is the first callback, and still saves the effects of those behind it.
         const ModelCheckpoint checkpoint(
             "net", folder,
             {.save_checkpoint_steps = 1, .keep_checkpoint_max = 2, .format = format});
@@ -127,7 +127,7 @@ TEST(ModelCheckpoint, ResumesToTheSameBits) {
 TEST(ModelCheckpoint, WritesAsOftenAsConfigured) {
     const auto files_after = [](const CheckpointConfig &config, int64_t epochs) {
         const Folder folder;
-        // of a process that was killed
+        // The temporary file of a killed process.
         std::ofstream(folder.path / "net-7_7.ckpt.Ab3xYz") << "half";
         std::ofstream(folder.path / "network-1_1.ckpt") << "another one";
         Learner s;
@@ -152,8 +152,8 @@ void damage(const fs::path &path) {
     file.put('\xA5').put('\x5A');
 }
 
-// The last one is what the files say it is; dates tell nothing, as a copy has new ones.
-TEST(ModelCheckpoint, TheLatestIsByContent) {
+// The files' contents determine the last one; dates don't, because a copy has new ones.
+TEST(ModelCheckpoint, ContentDeterminesTheLatest) {
     for (const std::string format : {"ckpt", "safetensors"}) {
         const Folder folder;
         const CheckpointConfig config = {
@@ -166,8 +166,8 @@ TEST(ModelCheckpoint, TheLatestIsByContent) {
                                 now - std::chrono::hours(epoch));
         }
         EXPECT_EQ(latest(folder), "net-3_6." + format);
-        // A training that begins anew in the same folder is the later one, though its epochs are
-        // fewer.
+        // A training that starts again in the same folder is the later one, though it has fewer
+        // epochs.
         Learner again;
         again.model.train(2, points(), {ModelCheckpoint("net", folder, config)});
         EXPECT_EQ(latest(folder), "net-2_6." + format);
@@ -177,7 +177,7 @@ TEST(ModelCheckpoint, TheLatestIsByContent) {
     }
 }
 
-TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
+TEST(ModelCheckpoint, UsesTheLatestUndamagedWithAWarning) {
     for (const std::string format : {"ckpt", "safetensors"}) {
         const Folder folder;
         Learner s;
@@ -187,9 +187,9 @@ TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
         damage(folder.path / ("net-3_6." + format));
         testing::internal::CaptureStderr();
         EXPECT_EQ(latest(folder), "net-2_6." + format);
-        const std::string said = testing::internal::GetCapturedStderr();
-        EXPECT_NE(said.find("net-3_6." + format), std::string::npos) << said;
-        EXPECT_NE(said.find("it is passed over"), std::string::npos) << said;
+        const std::string reported = testing::internal::GetCapturedStderr();
+        EXPECT_NE(reported.find("net-3_6." + format), std::string::npos) << reported;
+        EXPECT_NE(reported.find("it is passed over"), std::string::npos) << reported;
         std::ofstream(folder.path / ("net-2_6." + format)) << "";
         EXPECT_EQ(latest(folder), "net-1_6." + format);
         damage(folder.path / ("net-1_6." + format));
@@ -197,7 +197,7 @@ TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
     }
 }
 
-TEST(ModelCheckpoint, APositionBelowZeroIsRefusedByName) {
+TEST(ModelCheckpoint, RejectsANegativePosition) {
     const Folder folder;
     Learner s;
     const std::string path = folder.path / "net.safetensors";
@@ -211,7 +211,7 @@ TEST(ModelCheckpoint, APositionBelowZeroIsRefusedByName) {
     }
 }
 
-TEST(Model, SaysThatItGoesOnWithOtherSteps) {
+TEST(Model, WarnsOfADifferentNumberOfSteps) {
     Learner s;
     testing::internal::CaptureStderr();
     s.model.train(1, points(), {}, {.notes = {{"Model.steps_per_epoch", 6}}});
@@ -223,8 +223,8 @@ TEST(Model, SaysThatItGoesOnWithOtherSteps) {
               std::string::npos);
 }
 
-// What an evaluation, or another training with the same optimiser, takes of it.
-TEST(ModelCheckpoint, LoadsInParts) {
+// Loads the parts that an evaluation, or another training with the same optimiser, needs.
+TEST(ModelCheckpoint, LoadsPartially) {
     const Folder folder;
     Learner s, other;
     s.model.train(1, points(), {ModelCheckpoint("net", folder, {.save_checkpoint_steps = 6})});
@@ -233,13 +233,14 @@ TEST(ModelCheckpoint, LoadsInParts) {
     const LoadReport net = load_param_into_net(other.net, file);
     const LoadReport optimizer = load_param_into_net(other.adam, file);
     EXPECT_TRUE(net.param_not_load.empty() && optimizer.param_not_load.empty());
-    EXPECT_EQ(net.ckpt_not_load.size(), 2 + 2 + 8u);  // loss scale; step and rate; Adam's moments
+    // The loss scale; step and rate; Adam's moments.
+    EXPECT_EQ(net.ckpt_not_load.size(), 2 + 2 + 8u);
     EXPECT_EQ(other.adam.global_step(), 6);
     EXPECT_EQ(other.net.get_parameters()[0].data().to_vector<float>(),
               s.net.get_parameters()[0].data().to_vector<float>());
 }
 
-TEST(ModelCheckpoint, RefusesWhatItCannotGoOnFrom) {
+TEST(ModelCheckpoint, RejectsIncompatibleCheckpoints) {
     const Folder folder;
     Learner s;
     s.model.train(
@@ -252,7 +253,7 @@ TEST(ModelCheckpoint, RefusesWhatItCannotGoOnFrom) {
     s.model.train(1, points(), {ModelCheckpoint("net", folder, {.save_checkpoint_steps = 6})});
     Model other(s.net, {}, nn::SGD(s.net.trainable_params()));
     const std::vector<std::vector<float>> before = s.bits();
-    // an optimiser with other state
+    // This optimiser has other state.
     EXPECT_THROW(other.resume(folder.path / "net-1_6.ckpt"), AttrError);
     EXPECT_EQ(s.bits(), before);
     EXPECT_THROW(s.model.resume(folder.path / "none.ckpt"), IoError);
@@ -267,7 +268,7 @@ TEST(ModelCheckpoint, RefusesWhatItCannotGoOnFrom) {
 
 namespace {
 
-// Feeds one value per epoch, as fit() would.
+// Passes one value per epoch, as fit() would.
 template<class C> std::vector<double> rates_after(C &callback, const nn::Optimizer &optimizer,
                                                   const std::vector<double> &values) {
     RunContext c;
@@ -305,7 +306,7 @@ TEST(EarlyStopping, StopsAfterItsPatience) {
     EXPECT_THROW(EarlyStopping({.patience = -1}), AttrError);
 }
 
-TEST(EarlyStopping, WhatItEndedStaysEnded) {
+TEST(EarlyStopping, StaysStoppedWhenResumed) {
     const Folder folder;
     const EarlyStopping stop({.monitor = "accuracy", .min_delta = 1, .patience = 2});
     Learner s, again;
@@ -331,7 +332,7 @@ TEST(EarlyStopping, RestoresTheBestWeights) {
         const nn::AnyCell &net;
         std::vector<float> &out;
     };
-    // "Accuracy, but small is better" only gets worse after the first epoch.
+    // With "Accuracy" and smaller is better, every epoch after the first is worse.
     s.model.fit(9, points(), points(),
                 {Watch(s.net, best), EarlyStopping({.monitor = "accuracy",
                                                     .min_delta = 1,
@@ -340,7 +341,7 @@ TEST(EarlyStopping, RestoresTheBestWeights) {
                                                     .restore_best_weights = true})});
     EXPECT_EQ(s.net.get_parameters()[0].data().to_vector<float>(), best);
     EXPECT_EQ(s.adam.global_step(), 18);
-    // of that epoch, too
+    // It is that epoch's value, too.
     EXPECT_EQ(s.model.train_network().parameters_dict().at("loss_scale").data().item(), 32);
     expect_error<AttrError>(
         "[EarlyStopping] monitor is top5, expected one of loss, accuracy, eval_loss",
@@ -359,7 +360,7 @@ TEST(ReduceLROnPlateau, ReducesAndCools) {
     EXPECT_THROW(ReduceLROnPlateau({.factor = 1}), AttrError);
 }
 
-TEST(BestCheckpoint, HoldsTheBestEpoch) {
+TEST(BestCheckpoint, KeepsTheBestEpoch) {
     const Folder folder;
     Learner s;
     const std::string path = folder.path / "best.safetensors";

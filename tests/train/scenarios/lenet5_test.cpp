@@ -1,5 +1,5 @@
-// LeNet5 against MindSpore's numbers: one batch step by step (net_lenet5.npz), and ten epochs on
-// the digits (lenet_digits_B.json).
+// Compares LeNet5 with MindSpore's numbers: one batch step by step (net_lenet5.npz), and ten epochs
+// on the digits (lenet_digits_B.json).
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -44,9 +44,10 @@ Batch golden_batch() {
 
 }  // namespace
 
-// Tolerances: the float64 run of the same network differs from these goldens by 1.9e-6 (logits),
-// 3e-7 (gradients), 5.3e-7 (losses) and 7e-8 (parameters); ours may be as far on the other side.
-TEST(LeNet5, TenStepsOfMindSpore) {
+// The float64 run of the same network differs from these goldens by 1.9e-6 (logits), 3e-7
+// (gradients), 5.3e-7 (losses) and 7e-8 (parameters). Ours may differ as much in the other
+// direction.
+TEST(LeNet5, TenStepsMatchMindSpore) {
     const auto golden = load_npz(HALYARD_SOURCE_DIR "/tests/goldens/net_lenet5.npz");
     const examples::LeNet5 net(10);
     set_hash_weights(net);
@@ -72,8 +73,8 @@ TEST(LeNet5, TenStepsOfMindSpore) {
         EXPECT_LT(gap(p, golden.at("after10_" + p.name())), 5e-7) << p.name();
 }
 
-// Twelve batches of 8, an update every four.
-TEST(LeNet5, AccumulatedGradientsOfMindSpore) {
+// Trains twelve batches of 8, with an update every four.
+TEST(LeNet5, AccumulatedGradientsMatchMindSpore) {
     const auto golden = load_npz(HALYARD_SOURCE_DIR
                                  "/tests/goldens/net_lenet5_grad_accumulation.npz");
     const examples::LeNet5 net(10);
@@ -117,13 +118,14 @@ TEST(LeNet5, LossScaleChangesNothing) {
         EXPECT_EQ(after[0][i].to_vector<float>(), after[1][i].to_vector<float>());
 }
 
-// Reference B: batch b of epoch e is the block (17 b + 5 e) mod 44 of 32 consecutive images. From
-// the seventh epoch on rounding decides which of several maxima, or which side of a ReLU, a value
-// falls on, and the curve has branches: MindSpore 2.10 itself takes one on the CPU of the goldens
-// and another on a Zen 5, 1.3e-4, 5.1e-4 and 2.5e-3 apart in epochs 7, 8 and 9; with its initial
-// weights changed by one ulp, five times, it ended between 6.5e-6 and 2.6e-3 from the goldens. So
-// the first seven epochs are held to 1e-4, and the last three to what MindSpore holds of itself.
-TEST(LeNet5, DigitsReferenceB) {
+// In reference B, batch b of epoch e is the block (17 b + 5 e) mod 44 of 32 consecutive images.
+// From the seventh epoch on, rounding decides which of several maxima, or which side of a ReLU, a
+// value is on, and the curve has branches. MindSpore 2.10 itself takes one branch on the CPU of the
+// goldens and another on a Zen 5, 1.3e-4, 5.1e-4 and 2.5e-3 apart in epochs 7, 8 and 9. With its
+// initial weights changed by one ulp, five times, it ended between 6.5e-6 and 2.6e-3 from the
+// goldens. So the first seven epochs are compared to within 1e-4, and the last three to within
+// MindSpore's own differences.
+TEST(LeNet5, DigitsMatchReferenceB) {
     const auto run_of = [](const char *file) {
         return nlohmann::json::parse(
             std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/" + std::string(file)));
@@ -159,7 +161,7 @@ TEST(LeNet5, DigitsReferenceB) {
 
     const std::vector<double> losses = golden.at("losses"), means = golden.at("epoch_mean_loss");
     const std::vector<double> other_means = other.at("epoch_mean_loss");
-    double apart[2] = {0, 0};  // from each run, at most
+    double apart[2] = {0, 0};  // The largest distance from each run.
     const int64_t blocks = x.size(0) / 32;
     ASSERT_EQ(size_t(blocks) * means.size(), losses.size());
     for (size_t epoch = 0; epoch < means.size(); epoch++) {
@@ -183,7 +185,7 @@ TEST(LeNet5, DigitsReferenceB) {
     RecordProperty("apart_from_zen5", std::to_string(apart[1]));
     EXPECT_LT(std::min(apart[0], apart[1]), 2.6e-3)
         << apart[0] << " from the goldens' CPU, " << apart[1] << " from the Zen 5";
-    // two images of 360
+    // Two images of 360.
     EXPECT_NEAR(model.eval(test_set).at("accuracy"),
                 golden.at("epoch_test_acc").back().get<double>(), 0.006);
 }

@@ -1,6 +1,7 @@
-// Files cut at every byte and changed at random: a loader returns or throws an error of ours, and
-// never believes a size. Sanitizers see the rest. HALYARD_FUZZ is how often each format is changed
-// (`make fuzz`: a million); a file that brought a sanitizer's report is left as fuzz.bin.
+// Cuts files at every byte and changes them at random. A loader returns or throws an error of the
+// kit, and allocates nothing because of a corrupt size; sanitizers find other faults. HALYARD_FUZZ
+// is how often each format is changed (`make fuzz`: a million). A file that caused a sanitizer's
+// report is left as fuzz.bin.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -27,7 +28,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 
-extern "C" {  // of sanitizer/allocator_interface.h, which GCC doesn't ship
+extern "C" {  // From sanitizer/allocator_interface.h, which GCC doesn't ship.
 int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void *, size_t),
                                               void (*free_hook)(const volatile void *));
 size_t __sanitizer_get_allocated_size(const volatile void *p);
@@ -38,10 +39,10 @@ namespace halyard::dataset {
 namespace {
 namespace fs = std::filesystem;
 
-// what is being read; never destroyed, because a leak is reported after that
+// The file being read. It is never destroyed, because a leak is reported after that.
 std::string &current = *new std::string;
 
-// The most that was allocated at once, above what was at the beginning; 0 where nobody counts.
+// Measures the peak of allocated memory above its initial value; it is 0 without a sanitizer.
 struct Heap {
     static inline int64_t now = 0, most = 0;
 #ifdef __SANITIZE_ADDRESS__
@@ -72,11 +73,11 @@ struct Format {
     std::string name;
     std::vector<std::string> seeds;
     std::function<void(const std::string &path)> load;
-    // Of a file and what it may decode to: bytes for each of its own.
+    // The memory that a file may take, in bytes for each of its own.
     int64_t memory = 2;
-    // makes checksums right, so that what they guard is read
+    // Corrects checksums, so that the bytes under them are read.
     std::function<void(std::string &)> repair = [](std::string &) {};
-    // whole parts, of the file or the other
+    // Rearranges parts of the file, or of another one.
     std::function<std::string(const std::string &, const std::string &, std::mt19937_64 &)>
         rearranged = {};
 };
@@ -107,7 +108,7 @@ void repair_png(std::string &s) {
     }
 }
 
-// The chunks of a PNG, behind its signature.
+// Returns the chunks of a PNG, behind its signature.
 std::vector<std::string> chunks_of(const std::string &s) {
     std::vector<std::string> chunks;
     for (size_t at = 8; at + 12 <= s.size(); at += chunks.back().size()) {
@@ -118,8 +119,8 @@ std::vector<std::string> chunks_of(const std::string &s) {
     return chunks;
 }
 
-// One to four chunks swapped, doubled, dropped, taken from the other file, or new ones of unknown
-// names; each is whole in itself.
+// Swaps, doubles or drops one to four chunks, takes them from the other file, or adds new ones with
+// unknown names. Each chunk is valid in itself.
 std::string rearranged_png(const std::string &s, const std::string &other,
                            std::mt19937_64 &random) {
     std::vector<std::string> chunks = chunks_of(s);
@@ -163,7 +164,7 @@ void repair_tar(std::string &s) {
     }
 }
 
-// The checksum is the last thing in the file, ten bytes, highest first.
+// The checksum is the last field of the file: ten bytes, most significant first.
 void repair_ckpt(std::string &s) {
     if (s.size() < 17 || s.compare(s.size() - 17, 7, "crc_num") != 0) return;
     put32(s, s.size() - 4,
@@ -244,8 +245,8 @@ std::vector<Format> formats() {
     };
 }
 
-// One to four changes of the kinds that find something: bytes, numbers of either order, pieces
-// moved, doubled, lost, cut off.
+// Applies one to four changes of the kinds that find faults: bytes, integers of either byte order,
+// pieces that are moved, doubled, removed or cut off.
 std::string changed(std::string s, const std::string &other, std::mt19937_64 &random) {
     const auto below = [&](size_t n) { return n ? size_t(random() % n) : 0; };
     for (size_t k = 1 + below(4); k > 0 && !s.empty(); k--) {
@@ -287,37 +288,36 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
         const char *n = std::getenv("HALYARD_FUZZ");
         return n ? std::atoll(n) : 300;
     }
-    // Whether it was refused.
+    // Returns true if the file was rejected.
     bool read(const std::string &bytes) {
         file.put(bytes);
         current = bytes;
         Heap::most = Heap::now;
         const int64_t before = Heap::now;
-        bool refused = false;
+        bool rejected = false;
         try {
             GetParam().load(file.path());
         } catch (const Error &) {
-            refused = true;
+            rejected = true;
         }
-        // Streams, zlib's window, messages. libarchive believes the length of a name up to a
-        // megabyte, and doubles its buffer to that; libzip believes a number of entries up to
-        // 65535.
+        // Streams, zlib's window and messages take this. libarchive accepts a name's length up to a
+        // megabyte, and doubles its buffer to that; libzip accepts a number of entries up to 65535.
         const bool archive = GetParam().name.starts_with("tar") || GetParam().name == "npz";
         const int64_t besides = archive ? 4 << 20 : 512 << 10;
         EXPECT_LE(Heap::most - before, GetParam().memory * int64_t(bytes.size()) + besides);
-        return refused;
+        return rejected;
     }
     const MemoryFile file;
 };
 
-TEST_P(LoaderFuzz, NothingButErrorsOfOurs) {
+TEST_P(LoaderFuzz, ThrowsOnlyTheKitsErrors) {
     Heap::install();
     const Format &format = GetParam();
     for (const std::string &seed : format.seeds) {
         for (size_t n = 0; n <= seed.size(); n++)
             read(seed.substr(0, n));
     }
-    int64_t refused = 0;
+    int64_t rejected = 0;
     for (int64_t i = 0; i < times() && !HasFailure(); i++) {
         std::mt19937_64 random(static_cast<uint64_t>(i));
         const std::string &seed = format.seeds[random() % format.seeds.size()];
@@ -326,14 +326,14 @@ TEST_P(LoaderFuzz, NothingButErrorsOfOurs) {
                                 ? format.rearranged(seed, other, random)
                                 : changed(seed, other, random);
         if (random() % 2) format.repair(bytes);
-        refused += read(bytes);
+        rejected += read(bytes);
         if (HasFailure()) std::ofstream("fuzz.bin", std::ios::binary) << bytes;
     }
     RecordProperty("changed", std::to_string(times()));
-    RecordProperty("refused", std::to_string(refused));
+    RecordProperty("refused", std::to_string(rejected));
     if (std::getenv("HALYARD_FUZZ")) {
         std::printf("%s: %ld changed, %ld refused\n", format.name.c_str(), long(times()),
-                    long(refused));
+                    long(rejected));
     }
 }
 

@@ -1,5 +1,5 @@
-// The metrics of curves, texts and masks. All expected values are MindSpore 2.10's for the same
-// input.
+// Tests the metrics of curves, texts and masks. All expected values are MindSpore 2.10's for the
+// same input.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ void expect_near(const Rows &got, const Rows &want) {
 
 const Tensor probabilities = Tensor::from(Rows{0.2, 0.5, 0.3, 0.1, 0.9, 0.6}, {3, 2});
 
-TEST(Perplexity, IsMindSpores) {
+TEST(Perplexity, MatchesMindSpore) {
     Perplexity perplexity;
     EXPECT_THROW(perplexity.eval(), AttrError);
     perplexity.update(probabilities, Tensor::from<int32_t>({1, 0, 1}));
@@ -37,7 +37,7 @@ TEST(Perplexity, IsMindSpores) {
     EXPECT_NEAR(ignoring.eval(), 1 / 0.3, 1e-14);
 }
 
-TEST(BleuScore, IsMindSpores) {
+TEST(BleuScore, MatchesMindSpore) {
     using Sentence = BleuScore::Sentence;
     const Sentence candidate = {"i", "have", "a", "pen", "on", "my", "desk"};
     const std::vector<Sentence> references = {{"i", "have", "a", "pen", "in", "my", "desk"},
@@ -61,7 +61,7 @@ TEST(BleuScore, IsMindSpores) {
     EXPECT_THROW(bleu.update({candidate}, {{}}), ShapeError);
 }
 
-TEST(CosineSimilarity, IsMindSpores) {
+TEST(CosineSimilarity, MatchesMindSpore) {
     const Tensor rows = Tensor::from(Rows{5, 8, 3, 2, 5, 8, 3, 2, 4, 2, 3, 4}, {3, 4});
     const auto of = [&](CosineSimilarity metric) {
         metric.update(rows);
@@ -77,7 +77,7 @@ TEST(CosineSimilarity, IsMindSpores) {
     EXPECT_THROW(CosineSimilarity().eval(), AttrError);
 }
 
-TEST(Roc, IsMindSpores) {
+TEST(Roc, MatchesMindSpore) {
     ROC roc(2);
     EXPECT_THROW(roc.eval(), AttrError);
     roc.update(Tensor::from(Rows{3, 0, 1, 1, 3, 0, 1, 0, 2}, {3, 3}),
@@ -114,7 +114,7 @@ TEST(Auc, TrapezoidsInEitherDirection) {
     EXPECT_THROW(auc({1, 2}, {1}), ShapeError);
 }
 
-TEST(Dice, IsMindSpores) {
+TEST(Dice, MatchesMindSpore) {
     Dice dice;
     dice.update(probabilities, Tensor::from<int32_t>({0, 1, 1, 0, 0, 1}).reshape({3, 2}));
     EXPECT_NEAR(dice.eval(), 0.2046779137180255, 1e-14);
@@ -124,7 +124,7 @@ TEST(Dice, IsMindSpores) {
     EXPECT_THROW(dice.update(probabilities, Tensor::from<int32_t>({1})), ShapeError);
 }
 
-TEST(ConfusionMatrixMetric, IsMindSpores) {
+TEST(ConfusionMatrixMetric, MatchesMindSpore) {
     const Tensor outputs =
         Tensor::from<int32_t>({0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0}).reshape({2, 2, 4});
     const Tensor label =
@@ -189,7 +189,7 @@ template<class T> double of_classes(T metric) {
     return metric.eval();
 }
 
-TEST(EdgeDistances, AreMindSpores) {
+TEST(EdgeDistances, MatchMindSpore) {
     EXPECT_NEAR(of_classes(HausdorffDistance()), std::sqrt(2.0), 1e-14);
     EXPECT_NEAR(of_classes(HausdorffDistance("taxicab", 50)), 1, 1e-14);
     EXPECT_NEAR(of_classes(MeanSurfaceDistance()), 0.8047378541243649, 1e-14);

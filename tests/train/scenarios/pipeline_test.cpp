@@ -42,7 +42,7 @@ std::vector<int> iota(int n) {
 
 Tensor slow_square(const Tensor &t) {
     const double v = t.item();
-    // finish out of order
+    // Rows finish out of order.
     std::this_thread::sleep_for(std::chrono::microseconds(int(v) * 37 % 50));
     return Tensor::scalar(v * v, DType::f32);
 }
@@ -73,13 +73,13 @@ TEST(Pipeline, ShuffleIsAPermutationWithinItsBuffer) {
     std::vector<int> sorted = v;
     std::sort(sorted.begin(), sorted.end());
     EXPECT_EQ(sorted, iota(500));
-    // A row can't leave before it entered: at place k at most k + 20 rows were read.
+    // A row can't leave the buffer before it entered: at position k at most k + 20 rows were read.
     for (int k = 0; k < 500; k++)
         EXPECT_LT(v[size_t(k)], k + 20);
     EXPECT_EQ(values(numbers(50).shuffle(1)), iota(50));
 }
 
-TEST(Pipeline, ABufferOfEverythingIsUniform) {
+TEST(Pipeline, FullBufferShufflesUniformly) {
     int first[6] = {};
     for (uint64_t epoch = 0; epoch < 6000; epoch++) {
         set_seed(epoch);
@@ -88,7 +88,7 @@ TEST(Pipeline, ABufferOfEverythingIsUniform) {
         first[row["x"].item<int32_t>()]++;
     }
     for (const int n : first)
-        EXPECT_NEAR(n, 1000, 150);  // five standard deviations are 144
+        EXPECT_NEAR(n, 1000, 150);  // Five standard deviations are 144.
 }
 
 TEST(Pipeline, RowsStayTogether) {
@@ -141,7 +141,7 @@ TEST(Pipeline, SameBytesForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-TEST(Pipeline, MnistFiles) {
+TEST(Pipeline, ReadsMnistFiles) {
     const Dataset train = MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train",
                                        {.shuffle = false});
     EXPECT_EQ(train.get_dataset_size(), 1437);
@@ -163,7 +163,7 @@ TEST(Pipeline, MnistFiles) {
                  AttrError);
 }
 
-TEST(Pipeline, RunsAheadButNotFar) {
+TEST(Pipeline, PrefetchesUpToABound) {
     std::atomic<int> produced{0};
     const Dataset d = numbers(4000).batch(1).map(
         [&](const Tensor &t) {
@@ -177,11 +177,11 @@ TEST(Pipeline, RunsAheadButNotFar) {
     for (int i = 0; i < 200 && produced < 4; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_GE(produced, 4);    // ahead of us
-    EXPECT_LE(produced, 512);  // but the queue and one chunk of a map bound it
+    EXPECT_GE(produced, 4);    // The producer runs ahead.
+    EXPECT_LE(produced, 512);  // The queue and one chunk of a map bound it.
 }
 
-TEST(Pipeline, DroppedHalfway) {
+TEST(Pipeline, CanBeDroppedHalfway) {
     for (int i = 0; i < 20; i++) {
         RowIterator rows = numbers(1000).shuffle(10).batch(2).create_dict_iterator();
         Row row;

@@ -1,4 +1,5 @@
-// Rows out of TFRecord files, tar files and generators. tests/goldens/records.py made the files.
+// Tests rows from TFRecord files, tar files and generators. tests/goldens/records.py made the
+// files.
 #include <archive.h>
 #include <archive_entry.h>
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ std::string text(const Tensor &t) {
     return {(const char *)dense.raw(), dense.bytes()};
 }
 
-// A record of no Example: such a length and such bytes, with good checksums.
+// Returns a record with valid checksums whose bytes are no Example.
 std::string record(const std::string &data) {
     std::string length(8, '\0');
     for (size_t i = 0; i < 8; i++)
@@ -63,7 +64,7 @@ std::string record(const std::string &data) {
 }
 
 int64_t count(const Dataset &d) {
-    const auto source = d.node()->open({});  // without the iterator's thread: quicker
+    const auto source = d.node()->open({});  // Opening it without the iterator's thread is faster.
     int64_t n = 0;
     for (Row row; source->next(row);)
         n++;
@@ -89,15 +90,15 @@ void write_tar(const std::string &path,
 
 }  // namespace
 
-// RFC 3720, B.4.
-TEST(Crc32c, OfTheStandard) {
+// The values are those of RFC 3720, B.4.
+TEST(Crc32c, MatchesTheStandard) {
     EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
     EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
     EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62A8AB43u);
     EXPECT_EQ(crc32c(""), 0u);
 }
 
-TEST_F(Records, TFRecordAsMindSporeReadsIt) {
+TEST_F(Records, TFRecordMatchesMindSpore) {
     const auto expected = load_npz(goldens + "records.npz");
     const TFRecordDataset d({goldens + "records.tfrecord"}, {}, {.shuffle = false});
     EXPECT_EQ(d.get_col_names(), (std::vector<std::string>{"box", "image", "label"}));
@@ -128,7 +129,7 @@ TEST_F(Records, TFRecordAsMindSporeReadsIt) {
     EXPECT_EQ(complaint({{"box", {}, Shape{3}}}), first + "box has 4 values, expected [3]");
 }
 
-TEST_F(Records, DamagedRecordsAreNamedOrLeftOut) {
+TEST_F(Records, ReportsOrSkipsDamagedRecords) {
     const MemoryFile file;
     const std::string whole = bytes_in(goldens + "records.tfrecord");
     const std::string path = file.path();
@@ -149,7 +150,7 @@ TEST_F(Records, DamagedRecordsAreNamedOrLeftOut) {
     testing::internal::CaptureStderr();
     for (size_t n = 0; n < whole.size(); n++) {
         const std::string m = raised(whole.substr(0, n));
-        const bool between = ends.contains(n);  // where nothing seems to be missing
+        const bool between = ends.contains(n);  // At these lengths nothing seems to be missing.
         EXPECT_TRUE(between ? m == "no error" : m.starts_with("[" + path + ": record ")) << n << m;
         EXPECT_EQ(left(whole.substr(0, n)),
                   5 + std::distance(ends.begin(), ends.upper_bound(n)) - 1)
@@ -179,7 +180,7 @@ TEST_F(Records, DamagedRecordsAreNamedOrLeftOut) {
               "[TFRecordDataset] no file has a record");
 }
 
-TEST_F(Records, FilesAreSharedOutAndShuffled) {
+TEST_F(Records, FilesAreDistributedAndShuffled) {
     std::vector<std::string> shards;
     for (int s = 0; s < 6; s++) {
         shards.push_back(at(std::to_string(s) + ".tar"));
@@ -210,9 +211,9 @@ TEST_F(Records, FilesAreSharedOutAndShuffled) {
               "[" + at("none") + "] can't be read: No such file or directory");
 }
 
-// Written by Python's tarfile: PAX headers, a key with dots in its folder and a letter that isn't
-// ASCII, kinds in capitals.
-TEST_F(Records, TarAsPythonWritesIt) {
+// Python's tarfile wrote it: PAX headers, a key with dots in its folder and a letter that isn't
+// ASCII, extensions in capitals.
+TEST_F(Records, ReadsPythonsTarFiles) {
     const WebDataset d({goldens + "records.tar"}, {"png;jpg", "cls", "__key__"});
     EXPECT_EQ(d.get_dataset_size(), 3);
     int i = 0;
@@ -224,7 +225,7 @@ TEST_F(Records, TarAsPythonWritesIt) {
     EXPECT_EQ(i, 3);
 }
 
-TEST_F(Records, PackedTarAndOddSamples) {
+TEST_F(Records, CompressedTarAndUnusualSamples) {
     const std::string path = at("s.tar.gz");
     write_tar(path,
               {{"a.txt", std::string(100000, 'a')},
@@ -258,8 +259,8 @@ TEST_F(Records, PackedTarAndOddSamples) {
               "a.txt at byte 0] the sample has a second txt");
 }
 
-// A megabyte may be packed into a kilobyte.
-TEST_F(Records, NothingIsLongerThanTheLimit) {
+// A megabyte may be compressed to a kilobyte.
+TEST_F(Records, RejectsRecordsAboveTheLimit) {
     const std::string path = at("s.tar.gz");
     write_tar(path, {{"a.txt", std::string(100'001, 'a')}, {"b.txt", std::string(100'000, 'b')}},
               true);
@@ -275,7 +276,7 @@ TEST_F(Records, NothingIsLongerThanTheLimit) {
               "[WebDataset] max_bytes is 0, expected 1 to 2^31-1");
 }
 
-TEST_F(Records, DamagedTarsAreNamed) {
+TEST_F(Records, ErrorsNameDamagedTars) {
     const MemoryFile file;
     const std::string whole = bytes_in(goldens + "records.tar");
     const std::string path = file.path();
@@ -291,7 +292,7 @@ TEST_F(Records, DamagedTarsAreNamed) {
     EXPECT_NE(read(whole.substr(0, 1100)).find("Truncated"), std::string::npos)
         << read(whole.substr(0, 1100));
     std::string lie = whole;
-    lie[1024 + 8]++;  // in a name: the header's checksum
+    lie[1024 + 8]++;  // The byte is in a name, under the header's checksum.
     EXPECT_TRUE(read(lie).starts_with("[" + path)) << read(lie);
 }
 

@@ -1,8 +1,9 @@
-// usage: resume_run DIRECTORY RESULT [NETWORK DATA]: a training that goes on from DIRECTORY's
-// latest checkpoint, if there is one, to its end, and writes its last state to RESULT. "training"
-// on standard output says that the first step is due. resume_test.cpp kills it. NETWORK is one of
-// examples/recipes.h that learns images, and DATA the folder with them, which is made where it
-// isn't there; without them LeNet-5 with dropout learns the digits.
+// usage: resume_run DIRECTORY RESULT [NETWORK DATA]
+//
+// Resumes a training from DIRECTORY's latest checkpoint, if there is one, trains to the end, and
+// writes the last state to RESULT. It prints "training" before the first step; resume_test.cpp
+// kills it. NETWORK is a network of examples/recipes.h that learns images, and DATA the folder with
+// them, which is created if missing. Without them LeNet-5 with dropout learns the digits.
 #include <cstdio>
 #include <filesystem>
 
@@ -21,8 +22,8 @@ using namespace halyard;
 
 namespace {
 
-// All that may make a resumed training another one: random masks, random orders, and an optimiser
-// and a rate that remember.
+// Has everything that may make a resumed training differ: random masks, random orders, an optimiser
+// and a rate with state.
 class Net : public nn::Cell {
     nn::Dropout dropout = child("dropout", nn::Dropout(0.2));
     examples::LeNet5 lenet = child("lenet", examples::LeNet5(10));

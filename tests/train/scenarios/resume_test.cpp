@@ -1,5 +1,5 @@
-// Trainings that are killed at random times and go on end with the same bits as one that nobody
-// disturbs. HALYARD_KILLS says how many times; without it ResNet-18 is left alone.
+// Kills trainings at random times: resumed, they end with the same bits as an uninterrupted one.
+// HALYARD_KILLS is the number of kills; without it ResNet-18 is skipped.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -48,10 +48,10 @@ public:
         posix_spawn_file_actions_destroy(&actions);
         close(ends[1]);
         char began;
-        began_ = read(ends[0], &began, 1) == 1;  // or it ended
+        began_ = read(ends[0], &began, 1) == 1;  // Otherwise it has ended.
         close(ends[0]);
     }
-    // Ends it after that time, unless it has ended itself. True: it was killed.
+    // Kills it after that time, unless it has ended itself. Returns true if it was killed.
     bool kill_after(Seconds time) {
         std::this_thread::sleep_for(time);
         kill(pid_, SIGKILL);
@@ -71,8 +71,8 @@ private:
     bool began_ = false;
 };
 
-// The training with these arguments, killed that many times. Where one ends before, another one is
-// killed on.
+// Runs the training with these arguments and kills it that many times. If it ends before, another
+// one is started.
 void kill_at_random(int wanted, const std::vector<std::string> &more = {}) {
     const fs::path folder = fs::temp_directory_path() /
                             ("halyard_resume_" + std::to_string(getpid()));
@@ -92,7 +92,7 @@ void kill_at_random(int wanted, const std::vector<std::string> &more = {}) {
     fs::remove_all(folder / "whole");
 
     std::mt19937 random(std::random_device{}());
-    // On average five kills to a training.
+    // On average a training is killed five times.
     std::uniform_real_distribution<double> time(0, once.count() / 2.5);
     int kills = 0, trainings = 0, lives = 0;
     while (kills < wanted && lives < 20 * wanted) {

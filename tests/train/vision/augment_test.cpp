@@ -1,4 +1,4 @@
-// Transforms that move pixels, change colours and mix batches. tests/goldens/augment.py has
+// Tests transforms that move pixels, change colours and mix batches. tests/goldens/augment.py has
 // MindSpore's results.
 #include "train/vision/augment.h"
 
@@ -23,7 +23,7 @@ const std::map<std::string, Tensor> &goldens() {
     return data;
 }
 
-// Largest difference and share of those that differ, from the golden of that name.
+// The largest difference from the golden of that name, and the share of elements that differ.
 struct Gap {
     int worst = 0;
     double share = 0;
@@ -75,7 +75,7 @@ Tensor ramp(int64_t h, int64_t w) {
 
 }  // namespace
 
-TEST(Augment, AsMindSpore) {
+TEST(Augment, MatchesMindSpore) {
     for (const std::string name : {"smooth", "noise"}) {
         const Tensor &image = goldens().at(name);
         const auto key = [&](const std::string &op) { return name + "_" + op; };
@@ -92,7 +92,8 @@ TEST(Augment, AsMindSpore) {
         }
         for (const double degrees : {0., 30., 90., -47.5, 180.}) {
             expect_same(Rotate(degrees)(image), key("rotate_" + text(degrees) + "_nearest"));
-            // MindSpore 2.10 takes this colour, (9, 8, 7) in its call, from its end, unlike Pad's.
+            // MindSpore 2.10 takes this colour, (9, 8, 7) in its call, in reverse order, unlike
+            // Pad's.
             expect_same(
                 Rotate(degrees, {.resample = Inter::LINEAR, .fill_value = {7, 8, 9}})(image),
                 key("rotate_" + text(degrees) + "_bilinear"));
@@ -135,7 +136,7 @@ TEST(Augment, FlipsOfAnyTypeAndView) {
     EXPECT_NEAR(flipped, 600, 100);
 }
 
-TEST(Augment, RandomCropsLieWithinAndReachTheEdges) {
+TEST(Augment, RandomCropsAreWithinAndReachTheEdges) {
     const Tensor image = ramp(9, 12);
     int64_t corners = 0;
     for (uint64_t row = 0; row < 400; row++) {
@@ -145,7 +146,7 @@ TEST(Augment, RandomCropsLieWithinAndReachTheEdges) {
         corners += t.at({0, 0, 0}) == image.at({0, 0, 0}) ||
                    t.at({7, 9, 2}) == image.at({8, 11, 2});
     }
-    EXPECT_NEAR(double(corners), 400. * 2 / 6, 50);  // two of the six places
+    EXPECT_NEAR(double(corners), 400. * 2 / 6, 50);  // Two of the six places.
     Draw d = draw(0);
     EXPECT_EQ(RandomCrop(16, Padding(0), true)(image, d).shape(), (Shape{16, 16, 3}));
     EXPECT_EQ(RandomCrop(13, Padding(4))(image, d).shape(), (Shape{13, 13, 3}));
@@ -169,7 +170,8 @@ TEST(Augment, RandomBoxesHaveTheirAreaAndAspect) {
     }
     EXPECT_NEAR(area, 0.375, 0.01);
     Draw d = draw(0);
-    const Box wide = RandomBox("test", {1, 1}, {1, 2})(10, 100, d);  // none fits: the middle
+    // No box fits, so it is the middle.
+    const Box wide = RandomBox("test", {1, 1}, {1, 2})(10, 100, d);
     EXPECT_EQ((std::vector<int64_t>{wide.top, wide.left, wide.height, wide.width}),
               (std::vector<int64_t>{0, 40, 10, 20}));
     expect_error<AttrError>("[RandomResizedCrop] scale is 0.500000 to 0.200000, expected a range "
@@ -204,7 +206,7 @@ TEST(Augment, ColoursAreDrawnWithinTheirRanges) {
     });
 }
 
-TEST(Augment, MixUpMixesImagesAndLabelsAlike) {
+TEST(Augment, MixUpMixesImagesAndLabelsEqually) {
     constexpr int64_t n = 8;
     const Tensor images = Tensor::empty({n, 2, 2, 1});
     const Tensor labels = transforms::OneHot(n)(
@@ -221,13 +223,13 @@ TEST(Augment, MixUpMixesImagesAndLabelsAlike) {
             image += double(c) * mixed[1].at({i, c});
         }
         EXPECT_NEAR(sum, 1, 1e-6);
-        EXPECT_NEAR(mixed[0].at({i, 1, 1, 0}), image, 1e-5);  // its value is its class
+        EXPECT_NEAR(mixed[0].at({i, 1, 1, 0}), image, 1e-5);  // An image's value is its class.
         if (mixed[1].at({i, i}) != 1) own.push_back(float(mixed[1].at({i, i})));
     }
     ASSERT_GT(own.size(), 1u);
     for (const float v : own)
-        EXPECT_EQ(v, own[0]);               // one share for the batch
-    EXPECT_EQ(images.at({3, 0, 0, 0}), 3);  // what came in stays
+        EXPECT_EQ(v, own[0]);               // The batch has one share.
+    EXPECT_EQ(images.at({3, 0, 0, 0}), 3);  // The input is unchanged.
     expect_error<ShapeError>("[MixUpBatch] labels are [8], expected [8,classes]", [&] {
         MixUpBatch()({images, Tensor::zeros({8})}, d);
     });
@@ -260,7 +262,7 @@ TEST(Augment, CutMixCountsItsPixels) {
     }
 }
 
-// As a user writes it: one-hot labels, batches, mixtures.
+// The pipeline as a user writes it: one-hot labels, batches, mixtures.
 TEST(Augment, InAPipeline) {
     const Dataset d = TensorDataset({{"image", Tensor::ones({10, 4, 4, 3}, DType::u8)},
                                      {"label", Tensor::from(std::vector<int32_t>(10, 2), {10})}});

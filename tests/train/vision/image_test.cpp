@@ -1,4 +1,4 @@
-// Image files and the datasets that read them.
+// Tests image files and the datasets that read them.
 #include "train/vision/image.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ struct Images : testing::Test {
         fs::create_directories(fs::path(at(name)).parent_path());
         write_image(at(name), picture(4 + seed, 6, seed));
     }
-    // Soft, so that JPEG hardly changes it.
+    // Makes a smooth image that JPEG hardly changes.
     static Tensor picture(int64_t h, int64_t w, int seed) {
         const Tensor t = Tensor::empty({h, w, 3}, DType::u8);
         for (int64_t i = 0; i < t.elements(); i++)
@@ -50,7 +50,7 @@ struct Images : testing::Test {
     fs::path dir;
 };
 
-TEST_F(Images, PngComesBackExactlyAndJpegNearly) {
+TEST_F(Images, PngRoundTripsExactlyAndJpegNearly) {
     const Tensor image = picture(17, 31, 0);
     write_image(at("a.png"), image);
     write_image(at("a.jpg"), image, 95);
@@ -62,7 +62,7 @@ TEST_F(Images, PngComesBackExactlyAndJpegNearly) {
         ASSERT_LE(std::abs(jpeg[i] - want[i]), 6) << i;
 }
 
-// Made by Pillow: one grey, one with transparency, one with a palette.
+// Pillow made them: one grey, one with transparency, one with a palette.
 TEST_F(Images, EveryKindOfPngBecomesThreeChannels) {
     const std::string goldens = HALYARD_SOURCE_DIR "/tests/goldens/png_";
     const auto values = [&](const std::string &kind) {
@@ -73,12 +73,13 @@ TEST_F(Images, EveryKindOfPngBecomesThreeChannels) {
     EXPECT_EQ(values("palette"), (std::vector<int>{10, 20, 30, 40, 50, 60}));
 }
 
-TEST_F(Images, DamagedFilesAreNamed) {
+TEST_F(Images, ErrorsNameDamagedFiles) {
     write_image(at("a.png"), picture(40, 40, 0));
     write_image(at("a.jpg"), picture(40, 40, 0));
     for (const char *name : {"a.png", "a.jpg"}) {
         const Tensor whole = read_bytes(at(name));
-        constexpr int64_t end = 24;  // behind the last row: checksums, and PNG's last chunk
+        // These bytes follow the last row: checksums, and PNG's last chunk.
+        constexpr int64_t end = 24;
         for (int64_t n = 0; n < whole.elements() - end; n += 1 + n / 20) {
             const std::string m = message([&] { decode_image(whole.slice(0, 0, n), "my file"); });
             EXPECT_TRUE(m.starts_with("[my file] ")) << name << " " << n << ": " << m;
@@ -88,7 +89,8 @@ TEST_F(Images, DamagedFilesAreNamed) {
             const Tensor other = whole.copy();
             for (int k = 0; k < 3; k++)
                 other.data<uint8_t>()[random() % size_t(other.elements())] = uint8_t(random());
-            message([&] { decode_image(other, "my file"); });  // an image or an error of ours
+            // This gives an image or an error of the kit.
+            message([&] { decode_image(other, "my file"); });
         }
     }
     EXPECT_EQ(message([&] { decode_image(Tensor::zeros({9}, DType::u8), "x"); }),
@@ -106,8 +108,8 @@ TEST_F(Images, DamagedFilesAreNamed) {
     EXPECT_FALSE(fs::exists(at("b.png")));
 }
 
-// Whatever the subsampling of its colours: the pixels are those of the whole image.
-TEST_F(Images, APartOfAJpegIsThatPartOfTheWhole) {
+// With any chroma subsampling the pixels are those of the full image.
+TEST_F(Images, PartialJpegDecodingMatchesTheFullImage) {
     std::mt19937 random(1);
     for (const std::string kind : {"444", "422", "420", "440", "grey", "progressive", "cmyk"}) {
         const Tensor bytes = read_bytes(HALYARD_SOURCE_DIR "/tests/goldens/jpeg_" + kind + ".jpg");
@@ -132,7 +134,7 @@ TEST_F(Images, APartOfAJpegIsThatPartOfTheWhole) {
 }
 
 // Pillow's decoder is the same library: see tests/goldens/jpegs.py.
-TEST_F(Images, JpegsAsPillowDecodesThem) {
+TEST_F(Images, JpegsMatchPillow) {
     const auto expected = load_npz(HALYARD_SOURCE_DIR "/tests/goldens/jpegs.npz");
     for (const auto &[kind, want] : expected) {
         const Tensor got = decode_image(
@@ -142,7 +144,7 @@ TEST_F(Images, JpegsAsPillowDecodesThem) {
     }
 }
 
-TEST_F(Images, AHeaderThatLiesAllocatesNothing) {
+TEST_F(Images, CorruptHeadersAllocateNothing) {
     Tensor jpeg = read_bytes(HALYARD_SOURCE_DIR "/tests/goldens/jpeg_444.jpg").copy();
     auto *p = jpeg.data<uint8_t>();
     int64_t frame = 2;
@@ -158,7 +160,7 @@ TEST_F(Images, AHeaderThatLiesAllocatesNothing) {
         << message([&] { decode_image(png, "x"); });
 }
 
-// One chunk of a PNG, its checksum right.
+// Returns one chunk of a PNG with a valid checksum.
 std::string chunk(const std::string &name, const std::string &content) {
     const auto word = [](uint32_t v) {
         std::string s;
@@ -178,9 +180,8 @@ std::string decoding(const std::string &bytes, int64_t max_pixels = default_max_
     return message([&] { decode_image(tensor_of(bytes), "x", max_pixels); });
 }
 
-// libpng passes over an unknown chunk in front of the header, whose bytes were taken for the
-// header's.
-TEST_F(Images, ThePngHeaderComesFirst) {
+// libpng skips an unknown chunk in front of the header, whose bytes were taken for the header's.
+TEST_F(Images, RejectsAChunkBeforeThePngHeader) {
     write_image(at("a.png"), picture(4, 4, 0));
     const std::string whole = bytes_in(at("a.png"));
     const std::string signature = whole.substr(0, 8);
@@ -192,10 +193,10 @@ TEST_F(Images, ThePngHeaderComesFirst) {
     EXPECT_EQ(decoding(whole.substr(0, 20)), "[x] damaged PNG: its first chunk isn't IHDR");
 }
 
-// Small files that say, rightly or not, that they are large images. Each is refused before memory
-// is taken for its pixels.
-TEST_F(Images, ABombIsRefused) {
-    // SOF0, 1, 2, 9 and 10: sequential and progressive, Huffman and arithmetic codes.
+// Small files claim, rightly or not, to be large images. Each is rejected before memory is
+// allocated for its pixels.
+TEST_F(Images, RejectsDecompressionBombs) {
+    // SOF0, 1, 2, 9 and 10 are sequential and progressive, with Huffman and arithmetic codes.
     for (const char kind : {'\xC0', '\xC1', '\xC2', '\xC9', '\xCA'}) {
         const bool progressive = kind == '\xC2' || kind == '\xCA';
         std::string jpeg("\xFF\xD8\xFF", 3);
@@ -219,7 +220,7 @@ TEST_F(Images, ABombIsRefused) {
     }
 }
 
-TEST_F(Images, TheLimitIsAnOption) {
+TEST_F(Images, LimitIsAnOption) {
     write_image(at("a.png"), picture(40, 40, 0));
     write_image(at("a.jpg"), picture(40, 40, 0));
     for (const char *name : {"a.png", "a.jpg"}) {
@@ -227,7 +228,7 @@ TEST_F(Images, TheLimitIsAnOption) {
         EXPECT_EQ(decoding(bytes_in(at(name)), 1599), "[x] has 40 x 40 pixels, the limit is 1599");
     }
     EXPECT_EQ(decoding(bytes_in(at("a.png")), 0), "[x] max_pixels is 0, expected 1 to 536870912");
-    // In several scans all coefficients are kept, two bytes for each of the colours' pixels.
+    // With several scans all coefficients are stored, two bytes for each sample.
     const std::string progressive = bytes_in(HALYARD_SOURCE_DIR
                                              "/tests/goldens/jpeg_progressive.jpg");
     const Tensor image = decode_image(tensor_of(progressive), "x");
@@ -245,7 +246,7 @@ TEST_F(Images, TheLimitIsAnOption) {
               "[ImageFolderDataset] max_pixels without decode changes nothing");
 }
 
-// Every scan of a progressive JPEG passes over the whole image, and takes a few bytes.
+// Every scan of a progressive JPEG visits the full image, and takes a few bytes.
 TEST_F(Images, AJpegHasAtMostAHundredScans) {
     std::string jpeg("\xFF\xD8\xFF\xDB\0\x43\0", 7);
     jpeg += std::string(64, '\1') + std::string("\xFF\xC2\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0", 13);
@@ -266,8 +267,8 @@ TEST_F(Images, AJpegHasAtMostAHundredScans) {
     EXPECT_EQ(decoding(jpeg + end), "[x] damaged JPEG: more than 100 scans");
 }
 
-// Links to themselves, pipes, and files that are none.
-TEST_F(Images, OddEntriesOfAFolderAreToldApart) {
+// Links to themselves, pipes, and other entries that are no regular files.
+TEST_F(Images, HandlesSpecialEntriesOfAFolder) {
     put_image("a/1.png", 1);
     ASSERT_EQ(mkfifo(at("a/pipe.png").c_str(), 0600), 0);
     EXPECT_EQ(ImageFolderDataset(dir).get_dataset_size(), 1);
@@ -335,7 +336,7 @@ TEST_F(Images, FolderTakesExtensions) {
               "[ImageFolderDataset] extensions are none, expected some, as .png");
 }
 
-TEST_F(Images, FolderReadsOnAsManyThreadsAsItMay) {
+TEST_F(Images, FolderReadsOnTheAllowedThreads) {
     for (int i = 0; i < 70; i++)
         put_image("c/" + std::to_string(100 + i) + ".png", i);
     for (const int workers : {0, 1, 2, 200}) {
@@ -352,7 +353,7 @@ TEST_F(Images, FolderReadsOnAsManyThreadsAsItMay) {
               "[ImageFolderDataset] num_parallel_workers is -1, expected at least 0");
 }
 
-TEST_F(Images, FolderShufflesByPassAndNotByThreads) {
+TEST_F(Images, FolderOrderDependsOnThePassNotOnThreads) {
     for (int i = 0; i < 70; i++)
         put_image("c/" + std::to_string(i) + ".png", i);
     const ImageFolderDataset d(dir, {.decode = true});
@@ -368,7 +369,7 @@ TEST_F(Images, FolderShufflesByPassAndNotByThreads) {
     EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 70u);
 }
 
-TEST_F(Images, DamagedImagesEndThePassOrAreLeftOut) {
+TEST_F(Images, DamagedImagesEndThePassOrAreSkipped) {
     put_image("a/1.jpg", 1);
     put("a/2.jpg", "no image at all");
     put_image("a/3.jpg", 3);

@@ -19,7 +19,7 @@ const std::map<std::string, Tensor> &goldens() {
     return data;
 }
 
-// The largest difference from the golden of that name.
+// Returns the largest difference from the golden of that name.
 double gap(const Tensor &got, const std::string &name) {
     const Tensor &want = goldens().at(name);
     EXPECT_EQ(got.shape(), want.shape()) << name;
@@ -34,7 +34,7 @@ double gap(const Tensor &got, const std::string &name) {
 
 }  // namespace
 
-TEST(Vision, ResizeLinearExactly) {
+TEST(Vision, ResizeLinearMatchesExactly) {
     const Tensor &i28 = goldens().at("img28"), &i8 = goldens().at("img8"),
                  &rgb = goldens().at("rgb10x12");
     EXPECT_EQ(gap(Resize({32, 32})(i28), "resize_linear_28_32"), 0);
@@ -44,7 +44,7 @@ TEST(Vision, ResizeLinearExactly) {
     EXPECT_EQ(gap(Resize(8)(rgb), "resize_linear_rgb_shorter8"), 0);
 }
 
-TEST(Vision, TheOthersExactly) {
+TEST(Vision, OtherTransformsMatchExactly) {
     const Tensor &i28 = goldens().at("img28"), &rgb = goldens().at("rgb10x12");
     EXPECT_EQ(gap(Resize({28, 28}, Inter::NEAREST)(goldens().at("img8")), "resize_nearest_8_28"),
               0);
@@ -60,7 +60,7 @@ TEST(Vision, TheOthersExactly) {
               2.4e-7);
 }
 
-TEST(Vision, ToTensorScalesAndPutsChannelsFirst) {
+TEST(Vision, ToTensorScalesAndMovesChannelsFirst) {
     const Tensor &rgb = goldens().at("rgb10x12");
     const Tensor image = ToTensor()(rgb);
     const Tensor of_half = ToTensor(DType::f16)(rgb);
@@ -78,7 +78,7 @@ TEST(Vision, ToTensorScalesAndPutsChannelsFirst) {
     EXPECT_THROW(ToTensor()(Tensor::ones({4, 4})), ShapeError);
 }
 
-TEST(Vision, CropOfASmallerImageHasABorder) {
+TEST(Vision, CropPadsASmallerImage) {
     const Tensor t = CenterCrop(4)(Tensor::ones({2, 6, 1}, DType::u8));
     EXPECT_EQ(t.shape(), (Shape{4, 4, 1}));
     EXPECT_EQ(t.to_vector<int64_t>(),
@@ -93,7 +93,7 @@ TEST(Vision, StridedImages) {
     EXPECT_EQ(gap(CenterCrop(8)(view), "centercrop8_rgb"), 0);
 }
 
-TEST(Vision, Errors) {
+TEST(Vision, RejectsInvalidArguments) {
     EXPECT_THROW(Resize(0), AttrError);
     EXPECT_THROW(Resize(4)(Tensor::ones({4, 4})), ShapeError);
     EXPECT_THROW(Resize(4)(Tensor::ones({3, 3, 1})), DTypeError);

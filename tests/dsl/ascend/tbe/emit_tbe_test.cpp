@@ -1,4 +1,4 @@
-// Emitted TBE, run: under a stand-in for te.lang.cce that computes, it keeps the op's contract.
+// Runs emitted TBE under a stand-in for te.lang.cce that computes: it keeps the op's contract.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -40,8 +40,8 @@ dv::PythonFiles emitted(const Case &c, const FixedCall &call) {
     return ascend::emit_tbe(Kernel(op_of(c.registered.record.name), i));
 }
 
-// Runs an emitted kernel on these tensors, and holds what it leaves against the reference.
-// `numbers` are given to it: "epsilon=1e-3".
+// Runs an emitted kernel on these tensors and compares its results with the reference. `numbers`
+// are its scalars: "epsilon=1e-3".
 void check_run(const Op &op, Case &c, const dv::PythonFiles &files, const std::vector<Tensor> &in,
                const std::string &numbers) {
     SCOPED_TRACE(files.kernel);
@@ -53,9 +53,9 @@ void check_run(const Op &op, Case &c, const dv::PythonFiles &files, const std::v
                      std::string((const char *)in[k].raw(), in[k].bytes()));
     }
     int status = 0;
-    const std::string said = dv::test::output_of(
+    const std::string reported = dv::test::output_of(
         dv::test::shims + "run_tbe.py " + folder.path() + " " + op.name + " " + numbers, &status);
-    ASSERT_EQ(status, 0) << said;
+    ASSERT_EQ(status, 0) << reported;
     c.solve(op);
     for (size_t k = 0; k < op.sig.outputs.size(); k++) {
         const std::string &output = op.sig.outputs[k].name;
@@ -101,8 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Emitted{"matmul", "g=1 m=17 k=33 n=9"}),
     [](const auto &p) { return std::string(p.param.op) + "_" + std::to_string(p.index); });
 
-// Matrices that lie transposed are told so.
-TEST(TbeProducts, OperandsThatLieTransposed) {
+// Transposed matrices are passed with a flag.
+TEST(TbeProducts, PassTransposedOperands) {
     const OpPtr op = op_of("matmul");
     Case c(*op, "g=1 m=6 k=21 n=10 transpose_a=1 transpose_b=1", "f16", 5);
     FixedCall call = ascend::call_of(plan_of(c));
@@ -116,8 +116,8 @@ TEST(TbeProducts, OperandsThatLieTransposed) {
     check_run(*op, c, files, c.in, "");
 }
 
-// A name for what is refused: the op, the stage and what it is.
-TEST(TbeRefuses, WhatItCantSay) {
+// The message of an unsupported algorithm names the op, the stage and the reason.
+TEST(TbeErrors, RejectsUnsupportedAlgorithms) {
     const auto message = [](const char *op, const char *sample, const char *dtypes) -> std::string {
         try {
             const Case c(*op_of(op), sample, dtypes, 5);

@@ -1,5 +1,5 @@
-// What halyard_library() makes of an op file, for ops without kernels: each has one that nobody may
-// call.
+// Does what halyard_library() generates for an op file, for ops without kernels. Each has a dummy
+// kernel that must not be called.
 #include "registry/dispatch/kernel_library.h"
 
 #include "dsl/op.h"

@@ -1,4 +1,4 @@
-// Typical mistakes of op authors, one op each. The line that the error has to name ends in
+// Typical mistakes of op authors, one op each. The line that the error must name ends in a comment
 // "// <- NAME".
 #include "dsl/op.h"
 

@@ -1,4 +1,4 @@
-// An op whose schedule has a directive that does nothing, for `halyard ablate`.
+// An op whose schedule has a directive without effect, for `halyard ablate`.
 #include <cmath>
 
 #include "dsl/op.h"

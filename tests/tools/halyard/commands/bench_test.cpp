@@ -1,5 +1,5 @@
-// `halyard bench`: what it answers, what it refuses, what it writes. Times of a busy machine are
-// noise, so that only what no noise can change is asked of them.
+// Tests `halyard bench`: its answers, its errors, its files. Times on a busy machine are noise, so
+// only answers that noise can't change are tested.
 #include <sched.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct Bench : Command {
         EXPECT_EQ(r.status, 0) << r.err << r.out;
         return nlohmann::json::parse(text_of(dir / "runs.json"));
     }
-    // Of the chosen kernel, in ns.
+    // Returns the selected kernel's best time in ns.
     double fastest(const std::string &args) {
         double least = INFINITY;
         const auto file = benchmarks(args);
@@ -30,14 +30,14 @@ struct Bench : Command {
             "bench softmax --shape \"n=16 c=1000\" --threads 1 --min-time 0.001 --compare " +
             labels);
         EXPECT_EQ(r.status, 0) << r.err;
-        // other tests may run
+        // Other tests may run.
         return r.out.find(answer) != std::string::npos ||
                r.out.find(": cannot tell: no idle core;") != std::string::npos;
     }
 };
 
-// What Google Benchmark's compare.py reads of a run, and what ours have beside it.
-TEST_F(Bench, WritesWhatCompareReads) {
+// The file has the fields that Google Benchmark's compare.py reads, and ours.
+TEST_F(Bench, WritesFilesThatCompareReads) {
     const auto file = benchmarks("softmax --shape \"n=16 c=64\" --rounds 8 --min-time 0.0005");
     for (const char *key : {"date", "num_cpus", "caches", "load_avg", "cpu", "isa", "command",
                             "cpu_pressure", "busy_cores"})
@@ -78,8 +78,8 @@ TEST_F(Bench, WritesWhatCompareReads) {
     EXPECT_GE(kernels, 2);
 }
 
-TEST_F(Bench, TellsWhichIsFaster) {
-    int alike = 0;  // one of a hundred such answers is wrong
+TEST_F(Bench, ReportsTheFaster) {
+    int alike = 0;  // One of a hundred such answers is wrong.
     for (int k = 0; k < 3; k++)
         alike += answers("chosen chosen", ": cannot tell");
     EXPECT_GE(alike, 2);
@@ -87,18 +87,18 @@ TEST_F(Bench, TellsWhichIsFaster) {
     EXPECT_TRUE(answers("chosen chosen+400%", ": faster by"));
 }
 
-TEST_F(Bench, RefusesComparisonsItCannotMake) {
+TEST_F(Bench, RejectsImpossibleComparisons) {
     const std::string bench = "bench softmax --shape \"n=16 c=64\" --threads 1 ";
-    expect_refused(bench + "--compare chosen none/avx2",
-                   "[softmax] nothing to time is called 'none/avx2' here");
-    expect_refused(bench + "--compare chosen chosen+x%",
-                   "'chosen+x%' ends in no share such as +5%");
+    expect_rejected(bench + "--compare chosen none/avx2",
+                    "[softmax] nothing to time is called 'none/avx2' here");
+    expect_rejected(bench + "--compare chosen chosen+x%",
+                    "'chosen+x%' ends in no share such as +5%");
     EXPECT_EQ(halyard(bench + "--compare chosen").status, 2);
     EXPECT_EQ(halyard("bench").status, 2);
     EXPECT_EQ(halyard("bench --shape \"n=1 c=1\" --shapes lenet5").status, 2);
 }
 
-TEST_F(Bench, TakesSetsOfShapes) {
+TEST_F(Bench, RunsShapeSets) {
     const Result r = halyard(
         "bench softmax --shapes lenet5 --rounds 2 --min-time 0.0005 --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;
@@ -108,12 +108,12 @@ TEST_F(Bench, TakesSetsOfShapes) {
     ASSERT_EQ(all.status, 0) << all.err;
     EXPECT_NE(all.out.find("\nrelu d0=1 d1=1 d2=17 f32\n"), std::string::npos) << all.out;
     EXPECT_NE(all.out.find("\nsoftmax n=2 c=3 f32\n"), std::string::npos) << all.out;
-    expect_refused("bench --shapes resnet",
-                   "there are bert-base, lenet5, mobilenet-v2, resnet50, tails");
-    expect_refused("bench matmul --shapes mine.txt", "[mine.txt] has no problems of matmul");
+    expect_rejected("bench --shapes resnet",
+                    "there are bert-base, lenet5, mobilenet-v2, resnet50, tails");
+    expect_rejected("bench matmul --shapes mine.txt", "[mine.txt] has no problems of matmul");
 }
 
-TEST_F(Bench, SumsUpASuite) {
+TEST_F(Bench, SummarisesASuite) {
     write("mine.txt", "[fast things] ratio=1.5 roof=0.01 dtype=f32\nrelu d0=1 d1=1 d2=1000\nvar "
                       "d0=2 d1=3 d2=40 axis=2  # no kernel of its own\n\n[others]\nnothing n=1\n");
     const std::string options = " --rounds 2 --min-time 0.0005 --threads 1 --out results.md";
@@ -128,19 +128,19 @@ TEST_F(Bench, SumsUpASuite) {
     EXPECT_NE(results.find("| var d0=2 d1=3 d2=40 axis=2 | 1 | "), std::string::npos) << results;
     const Result one = halyard("bench --suite mine.txt --group fast" + options);
     EXPECT_EQ(one.out.find("| others "), std::string::npos) << one.out;
-    expect_refused("bench --suite gpu", "[gpu] no such file, and no such suite; there are cpu");
+    expect_rejected("bench --suite gpu", "[gpu] no such file, and no such suite; there are cpu");
     for (auto &[text, message] : std::map<std::string, std::string>{
              {"relu d0=1\n", "line 1: a problem before the first [group]"},
              {"\n[a\n", "line 2: no ']' after the group's title"},
              {"[a] speed=2\n", "line 1: a group has ratio, roof and dtype, no 'speed'"},
              {"[a] ratio=fast\n", "line 1: 'fast' is no positive number"}}) {
         write("wrong.txt", text);
-        expect_refused("bench --suite wrong.txt", message);
+        expect_rejected("bench --suite wrong.txt", message);
     }
 }
 
-// 256 KiB, which the second cache holds: from memory they take several times as long.
-TEST_F(Bench, ColdCallsFindNothingInACache) {
+// The second-level cache holds 256 KiB; from memory they take several times as long.
+TEST_F(Bench, ColdCallsReadFromMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the kernel's checks take longer than memory does";
 #endif
@@ -148,7 +148,7 @@ TEST_F(Bench, ColdCallsFindNothingInACache) {
     EXPECT_GT(fastest(args + " --cold"), 1.5 * fastest(args));
 }
 
-TEST_F(Bench, WarnsOfANeighbour) {
+TEST_F(Bench, WarnsOfContention) {
     cpu_set_t allowed, one;
     sched_getaffinity(0, sizeof allowed, &allowed);
     int core = 0;
@@ -175,8 +175,8 @@ TEST_F(Bench, WarnsOfANeighbour) {
     EXPECT_NE(r.out.find("noisy rounds: "), std::string::npos) << r.out;
 }
 
-// A framework is a process that answers lines: here a shell script for which every op is a copy.
-TEST_F(Bench, AsksFrameworksInProcessesOfTheirOwn) {
+// A framework is a process that answers lines: here a shell script in which every op is a copy.
+TEST_F(Bench, RunsFrameworksInChildProcesses) {
     write("python", R"sh(#!/bin/sh
 case "$2" in mindspore) echo '{"refused":"No module named mindspore"}'; exit;; esac
 echo '{"name":"Copier 1.0"}'
@@ -202,11 +202,11 @@ done
             found = true;
             EXPECT_EQ(run.at("real_time"), 5e8);
             EXPECT_EQ(run.at("error"), 0);
-            EXPECT_LE(run.at("verdict"), 0);  // slower, or not told where no core was idle
+            EXPECT_LE(run.at("verdict"), 0);  // It is slower, or undecided if no core was idle.
         }
     }
     EXPECT_TRUE(found);
-    // a peer that is wrong: no time, and no failure of ours
+    // A wrong peer has no time, and is no failure of ours.
     const Result wrong = halyard("bench relu" + options);
     EXPECT_EQ(wrong.status, 0);
     EXPECT_NE(wrong.out.find("FAIL, no time: y["), std::string::npos) << wrong.out;

@@ -1,4 +1,4 @@
-// halyard check as a script calls it: its exit status, its lines, its JSON.
+// Tests halyard check as scripts call it: its exit status, its lines, its JSON.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command.h"
@@ -6,12 +6,12 @@
 namespace halyard {
 namespace {
 
-TEST_F(Command, ChecksSeveralOpsAndWritesWhatItFound) {
+TEST_F(Command, ChecksSeveralOpsAndWritesJson) {
     const Result r = halyard("check relu bias_add --quick --jobs 2 --seed 3 --json found.json");
     ASSERT_EQ(r.status, 0) << r.out << r.err;
     const size_t first = r.out.find("[1/3] relu "), second = r.out.find("[2/3] relu_dx "),
                  third = r.out.find("[3/3] bias_add ");
-    // an op and its gradients
+    // The op comes before its gradients.
     EXPECT_TRUE(first < second && second < third && third != std::string::npos) << r.out;
     const nlohmann::json j = nlohmann::json::parse(text_of(dir / "found.json"));
     EXPECT_EQ(j["kind"], "halyard check");
@@ -44,7 +44,7 @@ TEST_F(Command, ChecksSeveralOpsAndWritesWhatItFound) {
               (std::vector<std::string>{"legality", "reference", "views", "broadcast", "zero sizes",
                                         "refusals", "specials", "isolation", "threads", "sandbox",
                                         "exact", "gradients", "adjoints", "device", "fuzz"}));
-    ASSERT_EQ(bias_add["checks"].size(), 4u);  // it has no kernel of its own
+    ASSERT_EQ(bias_add["checks"].size(), 4u);  // It has no kernel of its own.
     EXPECT_EQ(bias_add["checks"][0]["check"], "composite");
     EXPECT_EQ(bias_add["checks"][1]["check"], "broadcast");
     EXPECT_EQ(bias_add["checks"][2]["check"], "zero sizes");
@@ -52,16 +52,16 @@ TEST_F(Command, ChecksSeveralOpsAndWritesWhatItFound) {
     EXPECT_GT(bias_add["passed"], 0);
 }
 
-TEST_F(Command, RefusesWhatItCantCheck) {
-    expect_refused("check softmx", "[softmx] no such op; did you mean softmax");
-    expect_refused("check relu --fuzz never",
-                   "[check] --fuzz is 'never', expected a number of calls or of seconds");
-    expect_refused("check relu --fuzz 3 --json missing/found.json",
-                   "[missing/found.json] can't be written");
+TEST_F(Command, RejectsOpsItCantCheck) {
+    expect_rejected("check softmx", "[softmx] no such op; did you mean softmax");
+    expect_rejected("check relu --fuzz never",
+                    "[check] --fuzz is 'never', expected a number of calls or of seconds");
+    expect_rejected("check relu --fuzz 3 --json missing/found.json",
+                    "[missing/found.json] can't be written");
     EXPECT_EQ(halyard("check relu --jobs 0").status, 2);
 }
 
-TEST_F(Command, AnOpThatPassesNothingFails) {
+TEST_F(Command, AnOpWithoutAPassedCheckFails) {
     const Result r = halyard("check bias_add --fuzz 3");
     EXPECT_EQ(r.status, 1);
     EXPECT_NE(r.out.find("bias_add passed no check: 1 were skipped"), std::string::npos) << r.out;

@@ -1,4 +1,4 @@
-// Reference pages: every op has one, nothing is missing on it, and what it says to type runs.
+// Tests reference pages: every op has a complete one, and its commands run.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command.h"
@@ -10,7 +10,7 @@ using nlohmann::json;
 const std::vector<std::string> sections = {"Tensors",  "Attributes", "Gradients", "Errors",
                                            "Accuracy", "Kernels",    "Example"};
 
-// What stands below a heading, to the next one.
+// Returns the text below a heading, up to the next one.
 std::string section(const std::string &page, const std::string &title) {
     const std::string heading = "\n## " + title + "\n\n";
     const size_t at = page.find(heading);
@@ -56,10 +56,10 @@ TEST_F(Docs, EveryOpHasACompletePage) {
             EXPECT_GT(section(text, title).size(), 4u) << name << ": " << title;
         EXPECT_FALSE(op["doc"].get<std::string>().empty()) << name;
         for (const char *key : {"signature", "doc", "class", "function", "family"}) {
-            std::string said = op[key];
-            for (size_t at = 0; (at = said.find('|', at)) != std::string::npos; at += 2)
-                said.insert(at, "\\");
-            EXPECT_TRUE(has(text, said) || has(text, op[key])) << name << ": " << key;
+            std::string reported = op[key];
+            for (size_t at = 0; (at = reported.find('|', at)) != std::string::npos; at += 2)
+                reported.insert(at, "\\");
+            EXPECT_TRUE(has(text, reported) || has(text, op[key])) << name << ": " << key;
         }
         for (auto &a : op["attributes"]) {
             EXPECT_TRUE(has(section(text, "Attributes"), "`" + a["name"].get<std::string>() + "`"))
@@ -79,8 +79,8 @@ TEST_F(Docs, EveryOpHasACompletePage) {
     }
 }
 
-// Every tenth op, and the kinds that differ most; tests/tools/scenarios/run_docs_examples.sh has all of the
-// C++.
+// Runs every tenth op, and the kinds that differ most; tests/tools/scenarios/run_docs_examples.sh
+// has all of the C++.
 TEST_F(Docs, CommandLinesRun) {
     std::vector<std::string> chosen = {"softmax", "conv2d",      "bernoulli", "lamb_",
                                        "concat",  "einsum",      "one_hot",   "cast",
@@ -105,13 +105,13 @@ TEST_F(Docs, CommandLinesRun) {
     }
 }
 
-TEST_F(Docs, OnePageAndTheIndexGoToTheTerminal) {
+TEST_F(Docs, PrintsOnePageAndTheIndex) {
     EXPECT_EQ(halyard("docs softmax").out, text_of(dir / "docs/softmax.md"));
     EXPECT_EQ(halyard("docs power").out, text_of(dir / "docs/pow.md"));
     EXPECT_EQ(halyard("docs").out, text_of(dir / "docs/index.md"));
-    expect_refused("docs softmx", "[softmx] no such op; did you mean softmax");
-    expect_refused("docs softmax_dx", "[softmax_dx] is internal");
-    expect_refused("docs --out /proc/none", "can't be created");
+    expect_rejected("docs softmx", "[softmx] no such op; did you mean softmax");
+    expect_rejected("docs softmax_dx", "[softmax_dx] is internal");
+    expect_rejected("docs --out /proc/none", "can't be created");
 }
 
 TEST_F(Docs, OpsAreListedByFamilyDtypeAndGradient) {
@@ -121,7 +121,7 @@ TEST_F(Docs, OpsAreListedByFamilyDtypeAndGradient) {
     EXPECT_FALSE(has(random, "\nsoftmax "));
     EXPECT_TRUE(has(whole, "\nbitwise_and "));
     EXPECT_FALSE(has(whole, "\nrelu ") || has(whole, "\nuniform "));
-    expect_refused("ops --dtype f8", "f8");
+    expect_rejected("ops --dtype f8", "f8");
 }
 
 }  // namespace

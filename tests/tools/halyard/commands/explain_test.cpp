@@ -1,4 +1,5 @@
-// What a call gets, what refused the rest, what each costs; and what this machine could do.
+// Tests halyard explain and roofs: the selected kernel, reasons for rejections, costs, and the
+// machine's limits.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command.h"
@@ -8,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST_F(Command, ExplainSaysWhatAPredicateSaw) {
+TEST_F(Command, ExplainShowsThePredicatesValues) {
     const Result r = halyard("explain softmax --shape x=40x3");
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_NE(r.out.find("refused: c>=2*lanes||c>=lanes&&n<lanes: c is 3, 2*lanes is "),
@@ -19,23 +20,23 @@ TEST_F(Command, ExplainSaysWhatAPredicateSaw) {
         << "nothing is measured unless asked for";
 }
 
-TEST_F(Command, ExplainTakesAProblemAsBenchDoes) {
+TEST_F(Command, ExplainTakesAProblemLikeBench) {
     const Result r = halyard("explain softmax --shape 'n=40 c=3'");
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_NE(r.out.find("c=3 n=40"), std::string::npos) << r.out;
-    expect_refused("explain softmax --shape n=40",
-                   "[softmax] 'n=40' doesn't say c; dimensions: n c");
-    expect_refused("bench conv2d --shape 'n=2 c=3 h=x'",
-                   "[conv2d] h is 'x', expected a whole number");
-    expect_refused(
+    expect_rejected("explain softmax --shape n=40",
+                    "[softmax] 'n=40' doesn't say c; dimensions: n c");
+    expect_rejected("bench conv2d --shape 'n=2 c=3 h=x'",
+                    "[conv2d] h is 'x', expected a whole number");
+    expect_rejected(
         "bench softmax --shape 'n=2 c=3 axes=0'",
         "[softmax] no dimension or attribute 'axes' in 'x[..n,c] -> y[..n,c]'; dimensions: n c");
-    expect_refused("explain softmax --shape y=40x3", "[softmax] no input 'y', expected x");
+    expect_rejected("explain softmax --shape y=40x3", "[softmax] no input 'y', expected x");
     EXPECT_NE(halyard("explain add --shape 'd0=1 d1=2 d2=5'").out.find("d2=10"), std::string::npos)
         << "one row";
 }
 
-TEST_F(Command, ExplainPricesWhatFits) {
+TEST_F(Command, ExplainGivesCostsOfCandidates) {
     const Result r = halyard("explain softmax --shape x=40x100 --price --json --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;
     const Json j = Json::parse(r.out);
@@ -58,7 +59,7 @@ TEST_F(Command, ExplainPricesWhatFits) {
     EXPECT_DOUBLE_EQ(j.at("price").at("loss").get<double>(), mine / best);
 }
 
-TEST_F(Command, ExplainPricesTheCastOfAMissingDtype) {
+TEST_F(Command, ExplainGivesTheCostOfACast) {
     const Result r = halyard("explain momentum_ --dtype f16 --price --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_NE(r.out.find(
@@ -75,8 +76,8 @@ TEST_F(Command, ExplainPricesTheCastOfAMissingDtype) {
     EXPECT_NEAR(j.at("price").at("call").get<double>(),
                 j.at("cast").at("seconds").get<double>() + j.at("price").at("kernel").get<double>(),
                 1e-12);
-    expect_refused("explain momentum_ --dtype i32",
-                   "[momentum_] no kernels for i32, there are f32 f64");
+    expect_rejected("explain momentum_ --dtype i32",
+                    "[momentum_] no kernels for i32, there are f32 f64");
 }
 
 TEST_F(Command, ExplainIsStrictAboutCopies) {
@@ -89,7 +90,7 @@ TEST_F(Command, ExplainIsStrictAboutCopies) {
     EXPECT_GT(copies, 0);
     EXPECT_NEAR(j.at("price").at("call").get<double>(),
                 copies + j.at("price").at("kernel").get<double>(), 1e-12);
-    expect_refused(call + " --strict 1", "x its best kernel's ");
+    expect_rejected(call + " --strict 1", "x its best kernel's ");
     EXPECT_EQ(halyard(call + " --strict 1000000").status, 0);
     EXPECT_EQ(halyard(call + " --strict 0.5").status, 2);
 }
@@ -105,7 +106,7 @@ TEST_F(Command, RoofsAreMeasuredOnce) {
     for (const char *word : {"GFLOP/s", "baseline", "GB/s", "L1", "memory"})
         EXPECT_NE(first.out.find(word), std::string::npos) << first.out;
 
-    // bench stands its times beside them.
+    // bench prints its times next to them.
     const Result b = halyard("bench matmul --shape 'g=1 m=64 k=32 n=48' --variant any --rounds 2 "
                              "--min-time 0.002 --threads 1 --json b.json",
                              here);

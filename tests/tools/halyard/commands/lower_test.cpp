@@ -1,5 +1,5 @@
-// halyard lower and profile: each form shows what it is for, every stage is timed, and what can't
-// be shown is refused in one line.
+// Tests halyard lower and profile: each form has its contents, every stage is timed, and
+// unsupported requests are rejected in one line.
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -17,7 +17,7 @@ protected:
         }
     }
     void expect_none(const std::string &args, const std::string &message) const {
-        expect_refused("lower " + args, message);
+        expect_rejected("lower " + args, message);
     }
 };
 
@@ -75,7 +75,7 @@ TEST_F(Lower, ShowsTheDevicesCode) {
                                                  "te.lang.cce.vexp(", "generic.auto_schedule("});
 }
 
-TEST_F(Lower, TakesTheSchedulesOtherPicks) {
+TEST_F(Lower, TakesTunables) {
     const std::string text = halyard("lower matmul --isa avx512 --variant direct").out;
     const std::string head = text.substr(0, text.find('\n'));
     const size_t at = head.find("; ");  // "; cols=2 of 2, 3"
@@ -96,7 +96,7 @@ TEST_F(Lower, TakesTheSchedulesOtherPicks) {
                 "[matmul] '3', expected name=value");
 }
 
-TEST_F(Lower, WritesWhatAscendsToolsRead) {
+TEST_F(Lower, WritesFilesForAscendsTools) {
     for (const auto &[what, mark] : {std::pair{"softmax --to dv", "program softmax ascend910"},
                                      {"softmax --to ascendc", "AscendC::DataCopy("},
                                      {"gelu --to tik", "with t.for_range("}}) {
@@ -107,7 +107,7 @@ TEST_F(Lower, WritesWhatAscendsToolsRead) {
     }
 }
 
-TEST_F(Lower, RefusesWhatDoesNotExist) {
+TEST_F(Lower, RejectsInvalidArguments) {
     expect_none("softmx", "[softmx] no such op; did you mean softmax");
     expect_none("bias_add", "[bias_add] has no kernels of its own: it is composed of other ops");
     expect_none("concat", "[concat] has no kernels of its own: it is made of views and copies");
@@ -129,15 +129,15 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmax --to dv --dtype f16 --shape \"n=3 c=7\" --strict",
                 "[softmax] --strict: W-SCALAR y: rows of 14 B");
     expect_none("relu --out none/relu.txt", "[none/relu.txt] can't be written");
-    // LLVM exits at once
-    expect_refused("lower relu --to asm", "[relu] the code generator died (",
-                   "HL_LLVM_ARGS=-no-such-option");
+    // LLVM exits at once.
+    expect_rejected("lower relu --to asm", "[relu] the code generator died (",
+                    "HL_LLVM_ARGS=-no-such-option");
     EXPECT_EQ(halyard("lower relu --to wasm").status, 2);
     EXPECT_EQ(halyard("lower").status, 2);
 }
 
-// not the library's kernel of the same name, which nobody watches
-TEST_F(Lower, ProfilesTheKernelItCompiledNow) {
+// The library's kernel of the same name is not instrumented.
+TEST_F(Lower, ProfilesTheKernelItCompiled) {
     const Result r = halyard(
         "profile softmax --shape \"n=64 c=1000\" --variant wide --time 0.2 --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;
@@ -149,10 +149,10 @@ TEST_F(Lower, ProfilesTheKernelItCompiledNow) {
     const Result matmul = halyard("profile matmul --shape \"g=1 m=64 k=64 n=64\" --time 0.05 "
                                   "--variant direct --picks cols=977");
     EXPECT_EQ(matmul.err.find("[matmul] cols is '977', offered are "), 0u) << matmul.err;
-    expect_refused("profile bias_add", "[bias_add] has no kernels of its own");
-    expect_refused("profile softmax --shape n=3", "[softmax] ");
-    expect_refused("profile softmax --shape \"n=0 c=4\"",
-                   "[softmax] nothing was computed for 'n=0 c=4'");
+    expect_rejected("profile bias_add", "[bias_add] has no kernels of its own");
+    expect_rejected("profile softmax --shape n=3", "[softmax] ");
+    expect_rejected("profile softmax --shape \"n=0 c=4\"",
+                    "[softmax] nothing was computed for 'n=0 c=4'");
 }
 
 }  // namespace

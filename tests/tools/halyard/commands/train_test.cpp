@@ -1,4 +1,4 @@
-// halyard train: goes on after an interruption to the same bits, evaluates, and refuses.
+// Tests halyard train: it resumes to the same bits, evaluates, and rejects invalid arguments.
 #include "tests/tools/command.h"
 
 using namespace halyard;
@@ -27,7 +27,7 @@ std::vector<std::string> files(const fs::path &folder, const char *ending) {
 
 }  // namespace
 
-TEST_F(TrainCommand, GoesOnToTheSameBits) {
+TEST_F(TrainCommand, ResumesToTheSameBits) {
     const Result whole = halyard(std::string("train transformer ") + small);
     ASSERT_EQ(whole.status, 0) << whole.err;
     EXPECT_NE(whole.err.find("epoch 2/2"), std::string::npos) << whole.err;
@@ -54,31 +54,32 @@ TEST_F(TrainCommand, GoesOnToTheSameBits) {
               std::string::npos);
 }
 
-// What a training was begun with it goes on with, whether the options say so again or not; what
-// they say otherwise is refused.
-TEST_F(TrainCommand, GoesOnWithItsOwnSettings) {
+// A resumed training keeps its settings, whether the options repeat them or not; options that
+// contradict them are rejected.
+TEST_F(TrainCommand, ResumesWithItsSettings) {
     ASSERT_EQ(halyard(std::string("train lstm --seed 3 ") + small).status, 0);
     const Result rest = halyard("train lstm --data texts --epochs 3 --out o --resume");
     EXPECT_EQ(rest.status, 0) << rest.err;
     EXPECT_EQ(rest.err.find("WARNING"), std::string::npos) << rest.err;
     EXPECT_NE(text_of(dir / "o/lstm_run.html").find("batch size"), std::string::npos);
     const std::string resume = "train lstm --data texts --epochs 4 --out o --resume ";
-    expect_refused(resume + "--batch-size 8",
-                   "[train] --batch-size is 8, but the training that is resumed was begun with 4");
-    expect_refused(resume + "--seed 4",
-                   "[train] --seed is 4, but the training that is resumed was begun with 3");
-    expect_refused(resume + "--length 32", "[train] --image-size or --length is 32, but the "
-                                           "training that is resumed was begun with 16");
-    expect_refused(resume + "--lr 0.5", "[train] --lr is 0.5, but ");
+    expect_rejected(resume + "--batch-size 8",
+                    "[train] --batch-size is 8, but the training that is resumed was begun with 4");
+    expect_rejected(resume + "--seed 4",
+                    "[train] --seed is 4, but the training that is resumed was begun with 3");
+    expect_rejected(resume + "--length 32", "[train] --image-size or --length is 32, but the "
+                                            "training that is resumed was begun with 16");
+    expect_rejected(resume + "--lr 0.5", "[train] --lr is 0.5, but ");
     EXPECT_EQ(halyard(std::string("train lstm --seed -1 ") + small).status, 2);
     EXPECT_EQ(halyard(std::string("train lstm --seed 99999999999999999999 ") + small).status, 2);
 }
 
-TEST_F(TrainCommand, Refuses) {
-    expect_refused(std::string("train lstm --resume ") + small, "[o] has no checkpoint of lstm");
-    expect_refused("train resnet18 --data texts", "[texts] has no folders train and test (or val)");
-    expect_refused("train lstm --data texts --length 4096", "[text] the text has ");
-    expect_refused(
+TEST_F(TrainCommand, RejectsInvalidArguments) {
+    expect_rejected(std::string("train lstm --resume ") + small, "[o] has no checkpoint of lstm");
+    expect_rejected("train resnet18 --data texts",
+                    "[texts] has no folders train and test (or val)");
+    expect_rejected("train lstm --data texts --length 4096", "[text] the text has ");
+    expect_rejected(
         "train lstm --data texts --epochs 1 --batch-size 4 --length 16 --out texts/page.md",
         "[texts/page.md] can't be created");
     EXPECT_EQ(halyard("train alexnet").status, 2);

@@ -1,4 +1,4 @@
-// halyard tune as others call it.
+// Tests halyard tune as users call it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 namespace halyard {
 namespace {
 
-// Nine candidates, compiled in no time once the kernel cache has them.
+// Nine candidates, which compile instantly once they are in the kernel cache.
 const std::string few = "tune matmul --variant any --shape 'g=1 m=16 k=8 n=16' --rounds 8 "
                         "--records r --threads 1 --min-time ";
 
@@ -21,11 +21,11 @@ protected:
     size_t lines() const {
         return fs::exists(dir / "r") ? tune::read_records((dir / "r").string()).records.size() : 0;
     }
-    bool says(const Result &r, const std::string &text) const {
+    bool prints(const Result &r, const std::string &text) const {
         return (r.out + r.err).find(text) != std::string::npos;
     }
-    // Starts it, and sends the signal once two measurements are in the file. The status it ended
-    // with.
+    // Starts it, sends the signal once two measurements are in the file, and returns the exit
+    // status.
     int signalled(int signal) const {
         const pid_t pid = fork();
         if (pid == 0) {
@@ -48,7 +48,7 @@ protected:
         ASSERT_LT(before, 9u);
         const Result r = halyard(few + "1e-4");
         ASSERT_EQ(r.status, 0) << r.err;
-        EXPECT_TRUE(says(r, ", " + std::to_string(before) + " from records")) << r.out;
+        EXPECT_TRUE(prints(r, ", " + std::to_string(before) + " from records")) << r.out;
     }
     std::vector<tune::Record> records() const {
         return tune::read_records((dir / "r").string()).records;
@@ -65,23 +65,23 @@ TEST_F(Tune, MeasuresNothingTwice) {
     ASSERT_EQ(first.status, 0) << first.err;
     const size_t measured = lines();
     EXPECT_GE(measured, 9u);
-    EXPECT_TRUE(says(first, " measured, 0 from records")) << first.out;
-    EXPECT_TRUE(says(first, "any block_k:")) << first.out;
+    EXPECT_TRUE(prints(first, " measured, 0 from records")) << first.out;
+    EXPECT_TRUE(prints(first, "any block_k:")) << first.out;
     for (auto &r : records())
         EXPECT_TRUE(r.timed()) << text_of(r);
     const Result second = halyard(few + "1e-4");
-    EXPECT_TRUE(says(second, ": 0 measured, 9 from records")) << second.out;
+    EXPECT_TRUE(prints(second, ": 0 measured, 9 from records")) << second.out;
     EXPECT_EQ(lines(), measured);
-    EXPECT_TRUE(says(halyard("tune --stale --records r"), " records, 0 stale"));
+    EXPECT_TRUE(prints(halyard("tune --stale --records r"), " records, 0 stale"));
 }
 
-TEST_F(Tune, GoesOnWhereItWasKilled) {
+TEST_F(Tune, ResumesAfterAKill) {
     const int status = signalled(SIGKILL);
     EXPECT_TRUE(WIFSIGNALED(status)) << "it ended by itself";
     expect_to_go_on();
 }
 
-TEST_F(Tune, EndsAtCtrlCAndKeepsWhatItHas) {
+TEST_F(Tune, StopsAtCtrlCAndKeepsItsRecords) {
     const int status = signalled(SIGINT);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     expect_to_go_on();
@@ -99,20 +99,20 @@ TEST_F(Tune, UsesNoRecordOfAnotherMachineOrAlgorithm) {
     std::ofstream(dir / "r", std::ios::app) << "op=matmul algorithm=half a line\n";
     const Result r = halyard(few + "1e-4");
     EXPECT_EQ(r.status, 0);
-    EXPECT_TRUE(says(r, ", 5 from records")) << r.out;
-    EXPECT_TRUE(says(r, "not used: 2 foreign records")) << r.out;
-    EXPECT_TRUE(says(r, "not used: 1 stale records")) << r.out;
-    EXPECT_TRUE(says(r, "r:10: isn't made of name=value words")) << r.err;
+    EXPECT_TRUE(prints(r, ", 5 from records")) << r.out;
+    EXPECT_TRUE(prints(r, "not used: 2 foreign records")) << r.out;
+    EXPECT_TRUE(prints(r, "not used: 1 stale records")) << r.out;
+    EXPECT_TRUE(prints(r, "r:10: isn't made of name=value words")) << r.err;
     const Result why = halyard("tune matmul --why --shape 'g=1 m=16 k=8 n=16' --records r");
-    EXPECT_TRUE(says(why, "not used: was measured on Another CPU 1/2/3")) << why.out;
-    EXPECT_TRUE(says(why, "not used: was measured with kit 0.0.1")) << why.out;
-    EXPECT_TRUE(says(why, "not used: stale: of algorithm 0123456789abcdef")) << why.out;
+    EXPECT_TRUE(prints(why, "not used: was measured on Another CPU 1/2/3")) << why.out;
+    EXPECT_TRUE(prints(why, "not used: was measured with kit 0.0.1")) << why.out;
+    EXPECT_TRUE(prints(why, "not used: stale: of algorithm 0123456789abcdef")) << why.out;
     const Result stale = halyard("tune --stale --records r");
     EXPECT_EQ(stale.status, 1);
-    EXPECT_TRUE(says(stale, "r:3: stale: matmul f32 any/")) << stale.out;
+    EXPECT_TRUE(prints(stale, "r:3: stale: matmul f32 any/")) << stale.out;
     const Result check = halyard("check matmul --quick --records r --isa " + all[0].isa);
     EXPECT_EQ(check.status, 1);
-    EXPECT_TRUE(says(check, "matmul r:3: stale: ")) << check.out;
+    EXPECT_TRUE(prints(check, "matmul r:3: stale: ")) << check.out;
 }
 
 TEST_F(Tune, MergesAndComparesFiles) {
@@ -125,41 +125,41 @@ TEST_F(Tune, MergesAndComparesFiles) {
     std::ofstream(dir / "b") << text_of(r) << "\nbroken\n";
     const Result merge = halyard("tune --merge r b -o c");
     EXPECT_EQ(merge.status, 1) << "a line was refused";
-    EXPECT_TRUE(says(merge, "b:2: ")) << merge.err;
-    EXPECT_TRUE(says(merge, "2 records in c")) << merge.out;
+    EXPECT_TRUE(prints(merge, "b:2: ")) << merge.err;
+    EXPECT_TRUE(prints(merge, "2 records in c")) << merge.out;
     const Result diff = halyard("tune --diff r c");
     EXPECT_EQ(diff.status, 0);
-    EXPECT_TRUE(says(diff, "1 differences")) << diff.out;
-    expect_refused("tune --diff r none", "[none] can't be read");
-    expect_refused("tune softmax --budget fast", "[tune] --budget is 'fast'");
-    expect_refused("tune", "[tune] names no op");
+    EXPECT_TRUE(prints(diff, "1 differences")) << diff.out;
+    expect_rejected("tune --diff r none", "[none] can't be read");
+    expect_rejected("tune softmax --budget fast", "[tune] --budget is 'fast'");
+    expect_rejected("tune", "[tune] names no op");
 }
 
 TEST_F(Tune, AddsAutoschedulersAndPrintsTheirSchedules) {
     const Result r = halyard("tune softmax --shape 'n=8 c=64' --rounds 8 --min-time 1e-4 --records "
                              "r --autoscheduler mullapudi2016,anderson2021 --print-schedule");
     ASSERT_EQ(r.status, 0) << r.err;
-    EXPECT_TRUE(says(r, "proved    [mullapudi2016] ")) << r.out;
-    EXPECT_TRUE(says(
+    EXPECT_TRUE(prints(r, "proved    [mullapudi2016] ")) << r.out;
+    EXPECT_TRUE(prints(
         r, "no time: [anderson2021] wide -: uncompiled: [anderson2021] schedules for GPUs only"))
         << r.out;
-    EXPECT_TRUE(says(r, "\n// mullapudi2016 for 'n=8 c=64'\n")) << r.out;
-    EXPECT_TRUE(says(r, "Var c = y.args()[0];")) << r.out;
-    EXPECT_FALSE(says(r, "get_func(")) << r.out;
+    EXPECT_TRUE(prints(r, "\n// mullapudi2016 for 'n=8 c=64'\n")) << r.out;
+    EXPECT_TRUE(prints(r, "Var c = y.args()[0];")) << r.out;
+    EXPECT_FALSE(prints(r, "get_func(")) << r.out;
     const Result gpu = halyard(
         "tune softmax --shape 'n=8 c=64' --autoscheduler li2018 --device opencl");
     EXPECT_EQ(gpu.status, 0) << gpu.err;
-    EXPECT_TRUE(says(gpu, ".gpu_blocks(")) << gpu.out;
-    expect_refused("tune softmax --device cuda", "[softmax] --device cuda is for --autoscheduler");
+    EXPECT_TRUE(prints(gpu, ".gpu_blocks(")) << gpu.out;
+    expect_rejected("tune softmax --device cuda", "[softmax] --device cuda is for --autoscheduler");
 }
 
-TEST_F(Tune, PricesItsChoicesOnOtherShapes) {
+TEST_F(Tune, ReportsRegretOnOtherShapes) {
     const Result r = halyard("tune softmax --regret --shape 'n=8 c=64' --held-out 3 --rounds 8 "
                              "--min-time 1e-4 --records r");
     ASSERT_EQ(r.status, 0) << r.err;
-    EXPECT_TRUE(says(r, "       3  ")) << r.out;
-    EXPECT_TRUE(says(r, "n=8 c=64\n")) << r.out;
-    EXPECT_TRUE(says(r, "dispatch loses most on '")) << r.out;
+    EXPECT_TRUE(prints(r, "       3  ")) << r.out;
+    EXPECT_TRUE(prints(r, "n=8 c=64\n")) << r.out;
+    EXPECT_TRUE(prints(r, "dispatch loses most on '")) << r.out;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Ops of another project, each with a fault that `halyard check` or `bench` has to tell in words.
-// Their kernels are written by hand, so that they may do what a schedule can't.
+// Ops of another project, each with a fault that `halyard check` or `bench` has to report. Their
+// kernels are handwritten, so that they may do what a schedule can't.
 #include "dsl/op.h"
 #include "registry/dispatch/kernel_library.h"
 
@@ -26,7 +26,7 @@ struct Vectors : Op {
     void schedule(const Cpu &) override {}
 };
 
-// Its kernel dies of one of its samples.
+// Its kernel crashes on one of its samples.
 struct Crash : Vectors {
     Crash() : Vectors("stranger_crash", "x[n] -> y[n]", "f32") {}
     Func x = input("x");
@@ -40,14 +40,14 @@ struct Crash : Vectors {
 int crash(void **arguments) {
     const auto x = elements<float>(arguments, 0);
     const auto y = elements<float>(arguments, 1);
-    char *const nowhere = (char *)x.size() + 1;  // raise() would end with the first handler
+    char *const nowhere = (char *)x.size() + 1;  // raise() would end with the first handler.
     if (x.size() == 7) *(volatile char *)nowhere = 0;
     for (int64_t k = 0; k < x.size(); k++)
         y[k] = 2 * x[k];
     return 0;
 }
 
-// Terms of it cancel, and its contract counts errors against what is left of them.
+// Its terms cancel, and its contract measures errors against the remaining value.
 struct Cancel : Vectors {
     Cancel() : Vectors("stranger_cancel", "x[n] b[n] r[n] -> y[n]", "f32") {
         contract = {Contract::elementwise, 1};
@@ -108,7 +108,7 @@ template<int factor> int square_dx(void **arguments) {
     return 0;
 }
 
-// Its gradient is right, but not what the gradient's own reference says.
+// Its gradient is right, but differs from the gradient's own reference.
 struct Square : Vectors {
     Square() : Vectors("stranger_square", "x[n] -> y[n]", "f64") {}
     Func x = input("x");
