@@ -92,11 +92,11 @@ void list_composites(CompositeTable &composites) {
   add_library(halyard_composite_op OBJECT "${PROJECT_SOURCE_DIR}/tools/composite_op.cpp")  # of development tools, too
   set_target_properties(halyard_composite_op PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(halyard_composite_op PRIVATE halyard_dsl halyard_warnings)
-  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" $<TARGET_OBJECTS:halyard_composite_op>
+  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" "${PROJECT_SOURCE_DIR}/tools/emit.cpp" $<TARGET_OBJECTS:halyard_composite_op>
     $<TARGET_OBJECTS:halyard_composites> $<TARGET_OBJECTS:halyard_primitives>)
   set_target_properties(halyard_gen_composites PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen" LINK_DEPENDS_NO_SHARED ON
     UNITY_BUILD OFF)
-  target_link_libraries(halyard_gen_composites PRIVATE halyard_gen_main halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
+  target_link_libraries(halyard_gen_composites PRIVATE halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
 
   set(launcher "")
   if(HALYARD_SANITIZE)
