@@ -84,18 +84,19 @@ void list_composites(CompositeTable &composites) {
   # A file is compiled alone, so that a change of one composite compiles one file.
   add_library(halyard_composites OBJECT ${sources} "${generated}/list_composites.cpp")
   set_target_properties(halyard_composites PROPERTIES UNITY_BUILD OFF)
-  target_precompile_headers(halyard_composites PRIVATE <primitives/composites/composite.h>)
+  # Not composite.h: a file's HALYARD_OP_FILE would be unknown to the macro in it.
+  target_precompile_headers(halyard_composites PRIVATE <primitives/primitive.h> <primitives/autograd/views.h> <registry/op/problem.h>)
   target_link_libraries(halyard_composites PUBLIC halyard_registry PRIVATE halyard_warnings)
   add_dependencies(halyard_composites halyard_kernel_faces)
 
   add_library(halyard_composite_op OBJECT "${PROJECT_SOURCE_DIR}/tools/composite_op.cpp")  # of development tools, too
   set_target_properties(halyard_composite_op PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(halyard_composite_op PRIVATE halyard_dsl halyard_warnings)
-  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" $<TARGET_OBJECTS:halyard_composite_op>
+  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" "${PROJECT_SOURCE_DIR}/tools/emit.cpp" $<TARGET_OBJECTS:halyard_composite_op>
     $<TARGET_OBJECTS:halyard_composites> $<TARGET_OBJECTS:halyard_primitives>)
   set_target_properties(halyard_gen_composites PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen" LINK_DEPENDS_NO_SHARED ON
     UNITY_BUILD OFF)
-  target_link_libraries(halyard_gen_composites PRIVATE halyard_gen_main halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
+  target_link_libraries(halyard_gen_composites PRIVATE halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
 
   set(launcher "")
   if(HALYARD_SANITIZE)
