@@ -1,6 +1,6 @@
-// Everything a program that uses Halyard needs: tensors, all primitives with their gradients, layers,
-// optimisers, datasets and training. It includes many headers; a program that compiles often includes
-// only those it uses, as `#include "halyard/nn/dense.h"`.
+// Everything a program that uses Halyard needs: tensors, all primitives with their gradients,
+// layers, optimisers, datasets and training. It includes many headers; a program that compiles
+// often includes only those it uses, as `#include "halyard/nn/dense.h"`.
 #pragma once
 #include "halyard/nn/activation.h"
 #include "halyard/nn/amp.h"

@@ -1,9 +1,9 @@
 #include "bench/harness/variadic_ops.h"
 
 #include "dsl/dtypes.h"
+#include "primitives/composites/clip.h"
 #include "primitives/composites/concat.h"
 #include "primitives/composites/einsum.h"
-#include "primitives/composites/clip.h"
 
 namespace halyard::bench {
 namespace {

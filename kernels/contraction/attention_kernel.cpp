@@ -1,5 +1,6 @@
 // Scaled dot-product attention, computed for a block of queries at a time, whose scores stay in the
-// cache. Its gradient is composed of products and softmax: primitives/composites/contraction/attention.cpp.
+// cache. Its gradient is composed of products and softmax:
+// primitives/composites/contraction/attention.cpp.
 #include <cmath>
 
 #include "dsl/op.h"

@@ -1,7 +1,7 @@
 // Elementwise functions of one tensor: a table for each group of functions. A row has the function,
 // its reference and its gradient; elementwise.h describes the fields. `ulps` is what
-// tests/dsl/math/math_test.cpp asserts. The gradient of a step function (floor, sign, ...) is 0, which
-// takes no kernel.
+// tests/dsl/math/math_test.cpp asserts. The gradient of a step function (floor, sign, ...) is 0,
+// which takes no kernel.
 #include "dsl/dtypes.h"
 #include "kernels/elementwise/elementwise.h"
 

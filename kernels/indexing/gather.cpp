@@ -1,9 +1,9 @@
 // Elements along one axis by their index, and the gradients. x[o,n,i] is indexed along n.
 //
 // gather_kernel has one index for each slice. gather, embedding, pad, flip, roll and tile are
-// composed of it (primitives/composites/indexing/indexing.cpp). gather_elements_kernel has one index for
-// each element. gather_elements and the gradients of sorting and of running extrema are composed of
-// it (primitives/composites/indexing/sorting.cpp).
+// composed of it (primitives/composites/indexing/indexing.cpp). gather_elements_kernel has one
+// index for each element. gather_elements and the gradients of sorting and of running extrema are
+// composed of it (primitives/composites/indexing/sorting.cpp).
 #include <cmath>
 
 #include "dsl/dtypes.h"

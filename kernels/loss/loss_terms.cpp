@@ -1,6 +1,7 @@
-// Elementwise kernels for the terms of losses (primitives/composites/loss/losses.cpp) and for batch_norm
-// with given statistics. Each is one pass; a composition of simpler ops would take several. The
-// gradients in targets are compositions. elementwise.h describes the fields of the table.
+// Elementwise kernels for the terms of losses (primitives/composites/loss/losses.cpp) and for
+// batch_norm with given statistics. Each is one pass; a composition of simpler ops would take
+// several. The gradients in targets are compositions. elementwise.h describes the fields of the
+// table.
 #include "kernels/elementwise/elementwise.h"
 
 namespace halyard {

@@ -1,7 +1,7 @@
 // The base of the kernels of batch_norm, group_norm and instance_norm, which are composed in
-// primitives/composites/normalization/norms.cpp. Each of c channels is brought to mean 0 and variance 1. There is
-// an op for each of two layouts: planes[n,c,s] of s pixels (batch_norm_nchw.cpp), and channels
-// last, [r,c] (batch_norm_nhwc.cpp).
+// primitives/composites/normalization/norms.cpp. Each of c channels is brought to mean 0 and
+// variance 1. There is an op for each of two layouts: planes[n,c,s] of s pixels
+// (batch_norm_nchw.cpp), and channels last, [r,c] (batch_norm_nhwc.cpp).
 //
 // The squares that are summed are those of deviations from the mean, so a mean much larger than the
 // deviations costs no digits. The mean's own rounding error, which is the mean of x - mean, is an

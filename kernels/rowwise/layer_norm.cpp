@@ -1,5 +1,6 @@
-// The kernels of layer_norm and rms_norm, which are composed in primitives/composites/normalization/norms.cpp.
-// layer_norm brings each row of c elements to mean 0 and variance 1, rms_norm to mean square 1.
+// The kernels of layer_norm and rms_norm, which are composed in
+// primitives/composites/normalization/norms.cpp. layer_norm brings each row of c elements to mean 0
+// and variance 1, rms_norm to mean square 1.
 //
 // If a row's mean is large compared with the deviations from it, the mean's rounding error shows in
 // all of them. So the kernels use the corrected two-pass algorithm (Chan, Golub, LeVeque:

@@ -1,6 +1,7 @@
-// Views that differentiate. A tensor's own methods are recorded in primitives/autograd/tape_recording.cpp,
-// the others here. The adjoint of a view is a view of the gradient, an embedding into zeros, or a
-// sum. Each is built from functions of this file, so gradients of gradients need nothing more.
+// Views that differentiate. A tensor's own methods are recorded in
+// primitives/autograd/tape_recording.cpp, the others here. The adjoint of a view is a view of the
+// gradient, an embedding into zeros, or a sum. Each is built from functions of this file, so
+// gradients of gradients need nothing more.
 #include "primitives/autograd/views.h"
 
 #include <algorithm>

@@ -7,9 +7,9 @@
 
 #include "primitives/autograd/tape.h"
 #include "primitives/autograd/views.h"
+#include "primitives/composites/clip.h"
 #include "primitives/composites/concat.h"
 #include "primitives/composites/einsum.h"
-#include "primitives/composites/clip.h"
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "tests/registry/expect_error.h"

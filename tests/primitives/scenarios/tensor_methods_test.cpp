@@ -2,8 +2,8 @@
 // of the same names.
 #include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/shapes.h"
 #include "primitives/ops/indexing.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/softmax.h"
 #include "tests/primitives/gradient_check.h"
 
