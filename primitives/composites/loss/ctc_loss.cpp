@@ -58,15 +58,16 @@ private:
     }
 };
 
-struct CtcLoss : Loss {
+struct CtcLoss : LossComposite {
     CtcLoss()
-        : Loss("ctc_loss",
-               "log_probs[t,n,c] targets:i32[n,s] input_lengths:i32[n] target_lengths:i32[n] -> "
-               "loss[n]",
-               "-log of the probability of all paths that spell targets; mean: of losses over "
-               "their target's length; zero_infinity: 0 where no path is long "
-               "enough",
-               400) {
+        : LossComposite(
+              "ctc_loss",
+              "log_probs[t,n,c] targets:i32[n,s] input_lengths:i32[n] target_lengths:i32[n] -> "
+              "loss[n]",
+              "-log of the probability of all paths that spell targets; mean: of losses over "
+              "their target's length; zero_infinity: 0 where no path is long "
+              "enough",
+              400) {
         attr("blank", 0);
         reduction();
         flag("zero_infinity", false);

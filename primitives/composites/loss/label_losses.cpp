@@ -106,17 +106,18 @@ Result label_loss(const Call &call, const RowCost &loss) {
 
 // Classes are dimension 1, or the only one. A label that is ignore_index costs nothing and isn't
 // counted; others are 0 to c-1.
-struct LabelLoss : Loss {
+struct LabelLoss : LossComposite {
     const bool logits;
     explicit LabelLoss(bool of_logits)
-        : Loss(of_logits ? "cross_entropy" : "nll_loss",
-               "input[n,c] target:i32[n] weight[c] -> loss[n]",
-               of_logits
-                   ? "weight[target] (log sum exp(input) - input[target]), of label_smoothing "
-                     "everywhere a share of the mean over all classes; target may hold "
-                     "the probability of every class instead; mean: over the weights of the labels"
-                   : "-weight[target] input[target], of label_smoothing everywhere a share of the "
-                     "mean over all classes; mean: over the weights of the labels"),
+        : LossComposite(
+              of_logits ? "cross_entropy" : "nll_loss",
+              "input[n,c] target:i32[n] weight[c] -> loss[n]",
+              of_logits
+                  ? "weight[target] (log sum exp(input) - input[target]), of label_smoothing "
+                    "everywhere a share of the mean over all classes; target may hold "
+                    "the probability of every class instead; mean: over the weights of the labels"
+                  : "-weight[target] input[target], of label_smoothing everywhere a share of the "
+                    "mean over all classes; mean: over the weights of the labels"),
           logits(of_logits) {
         attr("ignore_index", -100);
         reduction();

@@ -39,18 +39,19 @@ Result LossInputs::reduced(const Tensor &loss, const Tensor &over) const {
     return as_given(over.defined() ? sum(loss) / over : run1("reduce_mean", {loss}));
 }
 
-Loss::Loss(const std::string &n, const std::string &text, const std::string &formula, double ulps)
+LossComposite::LossComposite(const std::string &n, const std::string &text,
+                             const std::string &formula, double ulps)
     : Composite(n, text, formula) {
     dtypes = {"f32", "f16", "bf16", "f64"};
     contract = {Contract::normwise, ulps};
 }
 
-Result Loss::compose(const Call &call) const {
+Result LossComposite::compose(const Call &call) const {
     const LossInputs x(call);
     return x.reduced(terms(x));
 }
 
-void Loss::reduce(Problem &p, const Array &loss, double over) {
+void LossComposite::reduce(Problem &p, const Array &loss, double over) {
     const auto how = Reduction(p["reduction"]);
     if (how == Reduction::none) {
         p.tensors["loss"] = loss;

@@ -33,10 +33,10 @@ private:
     std::vector<Tensor> x_;
 };
 
-class Loss : public Composite {
+class LossComposite : public Composite {
 protected:
-    Loss(const std::string &name, const std::string &signature, const std::string &doc,
-         double ulps = 24);
+    LossComposite(const std::string &name, const std::string &signature, const std::string &doc,
+                  double ulps = 24);
     void reduction() { choice("reduction", {"mean", "none", "sum"}); }
 
     // The loss before its reduction. A loss that overrides compose() may do without.

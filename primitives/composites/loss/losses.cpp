@@ -25,9 +25,9 @@ struct TermLine {
     std::vector<std::string> optional = {};
 };
 
-struct TermLoss : Loss {
+struct TermLoss : LossComposite {
     TermLine line;
-    explicit TermLoss(const TermLine &l) : Loss(l.name, signature_of(l), l.doc), line(l) {
+    explicit TermLoss(const TermLine &l) : LossComposite(l.name, signature_of(l), l.doc), line(l) {
         alias = l.alias;
         optional = l.optional;
         for (auto &[scalar_name, value] : l.scalars)
@@ -189,11 +189,12 @@ const TermLine term_lines[] = {
      .term = [](X x, S) { return std::exp(x[0]) - x[1] * x[0]; }},
 };
 
-struct KlDiv : Loss {
+struct KlDiv : LossComposite {
     KlDiv()
-        : Loss("kl_div", "input[*] target[*] -> loss[*]",
-               "target (log target - input), 0 where target is 0; log_target: e^target (target - "
-               "input); batchmean: the sum over the first extent") {
+        : LossComposite(
+              "kl_div", "input[*] target[*] -> loss[*]",
+              "target (log target - input), 0 where target is 0; log_target: e^target (target - "
+              "input); batchmean: the sum over the first extent") {
         choice("reduction", {"mean", "none", "sum", "batchmean"});
         flag("log_target", false);
         let("target_least", "0");
@@ -245,10 +246,11 @@ double cosine(Problem &p, int64_t i, double eps) {
     return dot / (std::fmax(std::sqrt(a), eps) * std::fmax(std::sqrt(b), eps));
 }
 
-struct CosineSimilarity : Loss {
+struct CosineSimilarity : LossComposite {
     CosineSimilarity()
-        : Loss("cosine_similarity", "input1[n,c] input2[n,c] -> y[n]",
-               "y = sum input1 input2 / (max(|input1|, eps) max(|input2|, eps)), along dim") {
+        : LossComposite(
+              "cosine_similarity", "input1[n,c] input2[n,c] -> y[n]",
+              "y = sum input1 input2 / (max(|input1|, eps) max(|input2|, eps)), along dim") {
         attr("dim", 1);
         real("eps", "1e-8");
         samples = {"n=3 c=1", "n=5 c=17"};
@@ -270,10 +272,11 @@ struct CosineSimilarity : Loss {
     }
 };
 
-struct CosineEmbeddingLoss : Loss {
+struct CosineEmbeddingLoss : LossComposite {
     CosineEmbeddingLoss()
-        : Loss("cosine_embedding_loss", "input1[n,c] input2[n,c] target:i32[n] -> loss[n]",
-               "1 - cosine_similarity where target is 1, else max(0, cosine_similarity - margin)") {
+        : LossComposite(
+              "cosine_embedding_loss", "input1[n,c] input2[n,c] target:i32[n] -> loss[n]",
+              "1 - cosine_similarity where target is 1, else max(0, cosine_similarity - margin)") {
         real("margin", "0.0");
         reduction();
         let("target_end", "2");
@@ -299,12 +302,13 @@ struct CosineEmbeddingLoss : Loss {
     }
 };
 
-struct TripletMarginLoss : Loss {
+struct TripletMarginLoss : LossComposite {
     TripletMarginLoss()
-        : Loss("triplet_margin_loss", "anchor[n,c] positive[n,c] negative[n,c] -> loss[n]",
-               "max(0, d(anchor, positive) - d(anchor, negative) + margin), d(a, b) = |a - b + "
-               "eps|; swap: the smaller of d(anchor, negative) and d(positive, "
-               "negative)") {
+        : LossComposite(
+              "triplet_margin_loss", "anchor[n,c] positive[n,c] negative[n,c] -> loss[n]",
+              "max(0, d(anchor, positive) - d(anchor, negative) + margin), d(a, b) = |a - b + "
+              "eps|; swap: the smaller of d(anchor, negative) and d(positive, "
+              "negative)") {
         real("margin", "1.0");
         real("eps", "1e-6");
         flag("swap", false);
