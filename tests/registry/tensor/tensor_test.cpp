@@ -46,14 +46,14 @@ struct Naive {
     }
 };
 
-void expect_same(const Tensor &t, const Naive &n, const std::string &story) {
-    ASSERT_EQ(t.shape(), n.shape) << story;
-    ASSERT_EQ(t.to_vector<double>(), n.values) << story;
+void expect_same(const Tensor &t, const Naive &n, const std::string &history) {
+    ASSERT_EQ(t.shape(), n.shape) << history;
+    ASSERT_EQ(t.to_vector<double>(), n.values) << history;
     const Naive read = Naive::make(t.shape(), [&](const Shape &i) { return t.at(i); });
-    ASSERT_EQ(read.values, n.values) << story;
+    ASSERT_EQ(read.values, n.values) << history;
     const bool one_piece = t.elements() < 2 ||
                            (t.can_reshape({-1}) && t.reshape({-1}).strides() == Shape{1});
-    ASSERT_EQ(t.dense(), one_piece) << story;
+    ASSERT_EQ(t.dense(), one_piece) << history;
 }
 
 // A tensor and its naive twin, to which the same random views are applied.
@@ -65,7 +65,7 @@ public:
             start.push_back(below(12) == 0 ? 0 : 1 + below(5));
         t_ = counting(start);
         n_ = {start, t_.to_vector<double>()};
-        story_ = start.text();
+        history_ = start.text();
     }
     void step() {
         switch (below(6)) {
@@ -76,7 +76,7 @@ public:
         case 4: unsqueeze(); break;
         default: squeeze();
         }
-        expect_same(t_, n_, story_);
+        expect_same(t_, n_, history_);
     }
 
 private:
@@ -97,7 +97,7 @@ private:
             return n_.at(from);
         });
         t_ = t_.transpose(p);
-        story_ += " transpose";
+        history_ += " transpose";
     }
     void slice() {
         const int rank = t_.rank();
@@ -115,8 +115,8 @@ private:
             return n_.at(index);
         });
         t_ = t_.slice(axis - (below(2) ? rank : 0), from, to, by);
-        story_ += " slice " + std::to_string(axis) + ":" + std::to_string(from) + "," +
-                  std::to_string(to) + "," + std::to_string(by);
+        history_ += " slice " + std::to_string(axis) + ":" + std::to_string(from) + "," +
+                    std::to_string(to) + "," + std::to_string(by);
     }
     // Expands extents of 1, and may insert a dimension in front.
     void expand() {
@@ -133,7 +133,7 @@ private:
             return n_.at(index);
         });
         t_ = t_.expand(s);
-        story_ += " expand " + s.text();
+        history_ += " expand " + s.text();
     }
     // Reshapes to a random factorisation, through a copy if no view has that shape.
     void reshape() {
@@ -148,10 +148,10 @@ private:
         }
         if (t_.elements() > 0 && s.rank() < 7) s.push_back(-1);
         if (t_.elements() == 0) s = {0, 3};
-        story_ += " reshape " + s.text();
+        history_ += " reshape " + s.text();
         if (!t_.can_reshape(s)) {
-            EXPECT_THROW(t_.reshape(s), ShapeError) << story_;
-            EXPECT_FALSE(t_.dense()) << story_;
+            EXPECT_THROW(t_.reshape(s), ShapeError) << history_;
+            EXPECT_FALSE(t_.dense()) << history_;
             t_ = t_.contiguous();
         }
         t_ = t_.reshape(s);
@@ -171,7 +171,7 @@ private:
     std::mt19937 &random_;
     Tensor t_;
     Naive n_;
-    std::string story_;
+    std::string history_;
 };
 
 TEST(Tensors, RandomChainsOfViewsMatchNaiveIndexing) {

@@ -44,11 +44,11 @@ std::string &current = *new std::string;
 
 // Measures the peak of allocated memory above its initial value; it is 0 without a sanitizer.
 struct Heap {
-    static inline int64_t now = 0, most = 0;
+    static inline int64_t now = 0, peak = 0;
 #ifdef __SANITIZE_ADDRESS__
     static void install() {
         static const int installed = __sanitizer_install_malloc_and_free_hooks(
-            [](const volatile void *, size_t n) { most = std::max(most, now += int64_t(n)); },
+            [](const volatile void *, size_t n) { peak = std::max(peak, now += int64_t(n)); },
             [](const volatile void *p) {
                 if (p) now -= int64_t(__sanitizer_get_allocated_size(p));
             });
@@ -316,7 +316,7 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
     bool read(const std::string &bytes) {
         file.put(bytes);
         current = bytes;
-        Heap::most = Heap::now;
+        Heap::peak = Heap::now;
         const int64_t before = Heap::now;
         bool rejected = false;
         try {
@@ -327,8 +327,8 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
         // Streams, zlib's window and messages take this. libarchive accepts a name's length up to a
         // megabyte, and doubles its buffer to that; libzip accepts a number of entries up to 65535.
         const bool archive = GetParam().name.starts_with("tar") || GetParam().name == "npz";
-        const int64_t besides = archive ? 4 << 20 : 512 << 10;
-        EXPECT_LE(Heap::most - before, GetParam().memory * int64_t(bytes.size()) + besides);
+        const int64_t overhead = archive ? 4 << 20 : 512 << 10;
+        EXPECT_LE(Heap::peak - before, GetParam().memory * int64_t(bytes.size()) + overhead);
         return rejected;
     }
     const MemoryFile file;
