@@ -70,12 +70,13 @@ const std::vector<Update> updates = {
     {"online_softmax",
      {lowest, 0, 0},
      [](const Tuple &p, const Expr &x, const Expr &k) -> std::vector<Expr> {
-         const Expr most = max(p[0], x);
-         return {most, p[1] * exp(p[0] - most) + exp(x - most), select(x > p[0], k, p[2])};
+         const Expr row_max = max(p[0], x);
+         return {row_max, p[1] * exp(p[0] - row_max) + exp(x - row_max), select(x > p[0], k, p[2])};
      },
      [](const State &p, double x, double k) {
-         const double most = std::max(p[0], x);
-         return State{most, p[1] * std::exp(p[0] - most) + std::exp(x - most), x > p[0] ? k : p[2]};
+         const double row_max = std::max(p[0], x);
+         return State{row_max, p[1] * std::exp(p[0] - row_max) + std::exp(x - row_max),
+                      x > p[0] ? k : p[2]};
      }},
     {"crossed_calls",
      {1, 0.5, 0.25},

@@ -1,4 +1,4 @@
-"""What PyTorch says of resizing, scattering, padding, folding and diagonals: movement_pytorch.npz, read by tests/kernels/movement_test.cpp.
+"""What PyTorch says of resizing, scattering, padding, folding and diagonals: movement_pytorch.npz, read by tests/kernels/scenarios/data_movement_golden_test.cpp.
 
     python3 movement_pytorch.py movement_pytorch.npz
 

@@ -1,5 +1,5 @@
 """Writes pytorch_losses.npz beside itself: losses that MindSpore lacks on a CPU, or has otherwise, as PyTorch (2.15) computes them in
-float32: <case>_y and <case>_dx, the gradient of sum(gen(.., 8) y) in the input. Inputs are gen below, as in tests/primitives/loss_golden_test.cpp."""
+float32: <case>_y and <case>_dx, the gradient of sum(gen(.., 8) y) in the input. Inputs are gen below, as in tests/primitives/scenarios/loss_golden_test.cpp."""
 import os
 
 import numpy as np

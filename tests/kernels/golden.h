@@ -21,12 +21,12 @@ inline void expect_close(const Tensor &got, const Tensor &want, double tolerance
     ASSERT_EQ(got.shape().text(), want.shape().text()) << what;
     const std::vector<double> a = got.to_vector<double>();
     const std::vector<double> b = want.to_vector<double>();
-    double most = 0, largest = 1;
+    double worst = 0, largest = 1;
     for (double v : b)
         largest = std::max(largest, std::fabs(v));
     for (size_t i = 0; i < a.size(); i++)
-        most = std::max(most, a[i] == b[i] ? 0 : std::fabs(a[i] - b[i]));
-    EXPECT_LE(most, tolerance * largest) << what;
+        worst = std::max(worst, a[i] == b[i] ? 0 : std::fabs(a[i] - b[i]));
+    EXPECT_LE(worst, tolerance * largest) << what;
 }
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;

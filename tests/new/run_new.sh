@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# A project outside of the tree, as a user gets it: installs the kit, lets `halyard new` write the project and an op of every kind,
-# builds, runs its program, and checks all ops through the installed command. Usage: run_new.sh BUILD_DIR
+# Tests a user's project outside of the tree: installs the kit, creates the project and an op of every kind with `halyard new`,
+# builds, runs its program, and checks all ops with the installed command. Usage: run_new.sh BUILD_DIR
 set -euo pipefail
 build_dir="$1"
 dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_new.XXXXXX")"
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-# One instruction set is enough; and the compiler's cache shall not see this folder's name.
+# One instruction set is enough. The compiler's cache must not depend on this folder's name.
 export HALYARD_ISAS="${HALYARD_ISAS:-avx2}" CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
 fail() { echo "new: $*"; exit 1; }
-# expect TEXT command...: the command succeeds and its output has the text.
+# expect TEXT command... expects that the command succeeds and prints the text.
 expect() {
     local text="$1" out
     shift
@@ -29,7 +29,7 @@ done
 expect "n=32 c=10 f32  # probabilities" kit/bin/halyard bench softmax --shapes lenet5 --threads 1 --rounds 1 --min-time 0.0005
 kit/bin/halyard new soft_step --project shop
 (cd shop && for kind in softmax matmul conv2d; do ../kit/bin/halyard new "my_$kind" --like "$kind"; done)
-# A chain of the kit's ops, as kernels/contraction/fused.cpp writes one.
+# Writes a chain of the kit's ops like those of kernels/contraction/fused.cpp.
 cat > shop/add_silu.cpp <<'CPP'
 #include "dsl/chain.h"
 

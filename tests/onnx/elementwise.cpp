@@ -132,58 +132,61 @@ DType dtype_of_onnx(const Node &n, int64_t code) {  // `code` is a TensorProto.D
     return all.at(code);
 }
 
+// ONNX's names of unary operators, and the primitives'.
+constexpr const char *unary_names[][2] = {{"Abs", "abs"},
+                                          {"Acos", "acos"},
+                                          {"Acosh", "acosh"},
+                                          {"Asin", "asin"},
+                                          {"Asinh", "asinh"},
+                                          {"Atan", "atan"},
+                                          {"Atanh", "atanh"},
+                                          {"BitwiseNot", "bitwise_not"},
+                                          {"Ceil", "ceil"},
+                                          {"Cos", "cos"},
+                                          {"Cosh", "cosh"},
+                                          {"Erf", "erf"},
+                                          {"Exp", "exp"},
+                                          {"Floor", "floor"},
+                                          {"HardSwish", "hard_swish"},
+                                          {"IsNaN", "is_nan"},
+                                          {"Log", "log"},
+                                          {"Mish", "mish"},
+                                          {"Neg", "neg"},
+                                          {"Not", "logical_not"},
+                                          {"Relu", "relu"},
+                                          {"Round", "round"},
+                                          {"Reciprocal", "reciprocal"},
+                                          {"Sigmoid", "sigmoid"},
+                                          {"Sign", "sign"},
+                                          {"Sin", "sin"},
+                                          {"Sinh", "sinh"},
+                                          {"Softplus", "softplus"},
+                                          {"Softsign", "softsign"},
+                                          {"Sqrt", "sqrt"},
+                                          {"Tan", "tan"},
+                                          {"Tanh", "tanh"}};
+
+constexpr const char *binary_names[][2] = {{"Add", "add"},
+                                           {"And", "logical_and"},
+                                           {"BitwiseAnd", "bitwise_and"},
+                                           {"BitwiseOr", "bitwise_or"},
+                                           {"BitwiseXor", "bitwise_xor"},
+                                           {"Equal", "equal"},
+                                           {"Greater", "greater"},
+                                           {"GreaterOrEqual", "greater_equal"},
+                                           {"Less", "less"},
+                                           {"LessOrEqual", "less_equal"},
+                                           {"Mul", "mul"},
+                                           {"Or", "logical_or"},
+                                           {"Sub", "sub"},
+                                           {"Xor", "logical_xor"}};
+
 }  // namespace
 
 void add_elementwise(Operators &all) {
-    const char *same[][2] = {{"Abs", "abs"},
-                             {"Acos", "acos"},
-                             {"Acosh", "acosh"},
-                             {"Asin", "asin"},
-                             {"Asinh", "asinh"},
-                             {"Atan", "atan"},
-                             {"Atanh", "atanh"},
-                             {"BitwiseNot", "bitwise_not"},
-                             {"Ceil", "ceil"},
-                             {"Cos", "cos"},
-                             {"Cosh", "cosh"},
-                             {"Erf", "erf"},
-                             {"Exp", "exp"},
-                             {"Floor", "floor"},
-                             {"HardSwish", "hard_swish"},
-                             {"IsNaN", "is_nan"},
-                             {"Log", "log"},
-                             {"Mish", "mish"},
-                             {"Neg", "neg"},
-                             {"Not", "logical_not"},
-                             {"Relu", "relu"},
-                             {"Round", "round"},
-                             {"Reciprocal", "reciprocal"},
-                             {"Sigmoid", "sigmoid"},
-                             {"Sign", "sign"},
-                             {"Sin", "sin"},
-                             {"Sinh", "sinh"},
-                             {"Softplus", "softplus"},
-                             {"Softsign", "softsign"},
-                             {"Sqrt", "sqrt"},
-                             {"Tan", "tan"},
-                             {"Tanh", "tanh"}};
-    for (auto &[theirs, ours] : same)
+    for (auto &[theirs, ours] : unary_names)
         all[theirs] = unary(ours);
-    const char *of_two[][2] = {{"Add", "add"},
-                               {"And", "logical_and"},
-                               {"BitwiseAnd", "bitwise_and"},
-                               {"BitwiseOr", "bitwise_or"},
-                               {"BitwiseXor", "bitwise_xor"},
-                               {"Equal", "equal"},
-                               {"Greater", "greater"},
-                               {"GreaterOrEqual", "greater_equal"},
-                               {"Less", "less"},
-                               {"LessOrEqual", "less_equal"},
-                               {"Mul", "mul"},
-                               {"Or", "logical_or"},
-                               {"Sub", "sub"},
-                               {"Xor", "logical_xor"}};
-    for (auto &[theirs, ours] : of_two)
+    for (auto &[theirs, ours] : binary_names)
         all[theirs] = binary(ours);
     all["Celu"] = unary("celu", {{"alpha", "alpha", 1}});
     all["Elu"] = unary("elu", {{"alpha", "alpha", 1}});

@@ -22,10 +22,10 @@ from onnx.backend.test.case.node import collect_testcases
 
 
 class Unsaid(Exception):
-    """The case has something that tensors of numbers don't say."""
+    """Raised if a case has something that tensors of numbers can't represent."""
 
 
-NUMBERS = {np.dtype(t) for t in ("f2", "f4", "f8", "i1", "i4", "i8", "u1", "?", ml_dtypes.bfloat16)}  # the kit's
+NUMBERS = {np.dtype(t) for t in ("f2", "f4", "f8", "i1", "i4", "i8", "u1", "?", ml_dtypes.bfloat16)}  # the kit's dtypes
 
 
 class Case:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double least_share = 0.95;
 
-struct Verdict {
+struct CaseResult {
     enum Kind { passed, failed, uncovered } kind = passed;
     std::string why;
 };
@@ -54,10 +54,10 @@ class Graph {
 public:
     Graph(std::string dir, const nlohmann::json &c) : dir_(std::move(dir)), case_(c) {}
 
-    Verdict run() {
+    CaseResult run() {
         for (auto &node : case_["nodes"]) {
             if (!operators().count(node["op"]))
-                return {Verdict::uncovered, "no operator " + node["op"].get<std::string>()};
+                return {CaseResult::uncovered, "no operator " + node["op"].get<std::string>()};
         }
         try {
             for (auto &[name, file] : case_["tensors"].items())
@@ -66,17 +66,18 @@ public:
                 run(node);
             for (auto &r : case_["results"]) {
                 if (!values_.count(r[0]))
-                    return {Verdict::failed, "gives no output " + r[0].get<std::string>()};
+                    return {CaseResult::failed, "gives no output " + r[0].get<std::string>()};
                 const std::string error = difference(values_.at(r[0]), load(dir_, r[1]),
                                                      case_["rtol"], case_["atol"]);
                 if (!error.empty())
-                    return {Verdict::failed, r[0].get<std::string>() + ": " + error};
+                    return {CaseResult::failed, r[0].get<std::string>() + ": " + error};
             }
         } catch (const NotCovered &e) {
             const std::string what = e.what();
-            return {what.starts_with("no primitive") ? Verdict::uncovered : Verdict::failed, what};
+            return {what.starts_with("no primitive") ? CaseResult::uncovered : CaseResult::failed,
+                    what};
         } catch (const std::exception &e) {
-            return {Verdict::failed, e.what()};
+            return {CaseResult::failed, e.what()};
         }
         return {};
     }
@@ -111,51 +112,74 @@ std::map<std::string, std::string> known_failures() {
     return known;
 }
 
-int run_all(const std::string &dir, const std::set<std::string> &only, bool verbose) {
-    const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(dir + "/manifest.json"));
-    const auto known = known_failures();
-    int passed = 0, failed = 0, surprises = 0;
-    std::map<std::string, int> uncovered, unsupported_types;
-    for (auto &c : manifest["cases"]) {
-        const std::string name = c["name"];
-        if (!only.empty() && !only.count(name)) continue;
-        if (c.contains("skip")) {
-            unsupported_types[c["skip"]]++;
-            continue;
+class Tally {
+public:
+    Tally(std::map<std::string, std::string> known, bool verbose)
+        : known_(std::move(known)), verbose_(verbose) {}
+
+    void skip(const std::string &why) { unsupported_types_[why]++; }
+
+    void add(const std::string &name, const CaseResult &v) {
+        if (v.kind == CaseResult::uncovered) {
+            uncovered_[v.why]++;
+            return;
         }
-        const Verdict v = Graph(dir, c).run();
-        const bool is_known = known.count(name) > 0;
-        if (v.kind == Verdict::uncovered)
-            uncovered[v.why]++;
-        else
-            (v.kind == Verdict::passed ? passed : failed)++;
-        if (v.kind == Verdict::failed && (!is_known || verbose)) {
+        const bool is_known = known_.count(name) > 0;
+        if (v.kind == CaseResult::passed) {
+            passed_++;
+            if (is_known) std::printf("PASSED %s, which failing.txt lists\n", name.c_str());
+            return;
+        }
+        failed_++;
+        unexpected_ += !is_known;
+        if (!is_known || verbose_) {
             std::printf("%s %s -- %s\n", is_known ? "known " : "FAILED", name.c_str(),
                         v.why.c_str());
         }
-        if (v.kind == Verdict::passed && is_known)
-            std::printf("PASSED %s, which failing.txt lists\n", name.c_str());
-        surprises += v.kind == Verdict::failed && !is_known;
     }
-    const auto print = [&](const char *what, const std::map<std::string, int> &all) {
+    void print(const std::string &onnx_version) const {
+        std::printf("onnx %s: %d of %d cases of covered operators passed, %.1f %%\n",
+                    onnx_version.c_str(), passed_, passed_ + failed_, 100 * share());
+        print("cases of operators that the primitives don't cover", uncovered_);
+        print("cases of types that the primitives don't have", unsupported_types_);
+    }
+    bool succeeded() const { return unexpected_ == 0 && share() >= least_share; }
+
+private:
+    double share() const { return passed_ + failed_ ? double(passed_) / (passed_ + failed_) : 0; }
+    void print(const char *what, const std::map<std::string, int> &all) const {
         int sum = 0;
         for (auto &[why, count] : all)
             sum += count;
         std::printf("%d %s", sum, what);
         for (auto &[why, count] : all) {
-            if (verbose) {
+            if (verbose_) {
                 std::printf("%s%s %d", &why == &all.begin()->first ? ": " : ", ", why.c_str(),
                             count);
             }
         }
         std::printf("\n");
-    };
-    const double share = passed + failed ? double(passed) / (passed + failed) : 0;
-    std::printf("onnx %s: %d of %d cases of covered operators passed, %.1f %%\n",
-                manifest["onnx"].get<std::string>().c_str(), passed, passed + failed, 100 * share);
-    print("cases of operators that the primitives don't cover", uncovered);
-    print("cases of types that the primitives don't have", unsupported_types);
-    return surprises == 0 && share >= least_share ? 0 : 1;
+    }
+    std::map<std::string, std::string> known_;
+    bool verbose_;
+    int passed_ = 0, failed_ = 0, unexpected_ = 0;
+    std::map<std::string, int> uncovered_, unsupported_types_;
+};
+
+// Runs the cases of `dir`, or only those named, and returns the exit status.
+int run_all(const std::string &dir, const std::set<std::string> &only, bool verbose) {
+    const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(dir + "/manifest.json"));
+    Tally tally(known_failures(), verbose);
+    for (auto &c : manifest["cases"]) {
+        const std::string name = c["name"];
+        if (!only.empty() && !only.count(name)) continue;
+        if (c.contains("skip"))
+            tally.skip(c["skip"]);
+        else
+            tally.add(name, Graph(dir, c).run());
+    }
+    tally.print(manifest["onnx"]);
+    return tally.succeeded() ? 0 : 1;
 }
 
 }  // namespace

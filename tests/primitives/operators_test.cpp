@@ -15,7 +15,7 @@ namespace {
 using Doubles = std::vector<double>;
 using Tensors = std::vector<Tensor>;
 
-void expect(const Tensor &t, DType d, const Doubles &v) {
+void expect_tensor(const Tensor &t, DType d, const Doubles &v) {
     EXPECT_STREQ(name_of(t.dtype()), name_of(d));
     EXPECT_EQ(t.to_vector<double>(), v);
 }
@@ -23,52 +23,52 @@ void expect(const Tensor &t, DType d, const Doubles &v) {
 TEST(Operators, Arithmetic) {
     const Tensor x = Tensor::from<float>({1, 2, 4});
     const Tensor y = Tensor::from<float>({3, 5, 8});
-    expect(x + y, DType::f32, {4, 7, 12});
-    expect(x - y, DType::f32, {-2, -3, -4});
-    expect(x * y, DType::f32, {3, 10, 32});
-    expect(y / x, DType::f32, {3, 2.5, 2});
-    expect(-x, DType::f32, {-1, -2, -4});
-    expect(x.reshape({3, 1}) + y, DType::f32, {4, 6, 9, 5, 7, 10, 7, 9, 12});
+    expect_tensor(x + y, DType::f32, {4, 7, 12});
+    expect_tensor(x - y, DType::f32, {-2, -3, -4});
+    expect_tensor(x * y, DType::f32, {3, 10, 32});
+    expect_tensor(y / x, DType::f32, {3, 2.5, 2});
+    expect_tensor(-x, DType::f32, {-1, -2, -4});
+    expect_tensor(x.reshape({3, 1}) + y, DType::f32, {4, 6, 9, 5, 7, 10, 7, 9, 12});
 }
 
 TEST(Operators, NumbersOnEitherSide) {
     const Tensor x = Tensor::from<float>({1, 2, 4});
-    expect(x + 1, DType::f32, {2, 3, 5});
-    expect(1 - x, DType::f32, {0, -1, -3});
-    expect(0.5 * x, DType::f32, {0.5, 1, 2});
-    expect(1 / x, DType::f32, {1, 0.5, 0.25});
-    expect(x * int64_t{3}, DType::f32, {3, 6, 12});
-    expect(x * size_t{3} - 1.5f, DType::f32, {1.5, 4.5, 10.5});
+    expect_tensor(x + 1, DType::f32, {2, 3, 5});
+    expect_tensor(1 - x, DType::f32, {0, -1, -3});
+    expect_tensor(0.5 * x, DType::f32, {0.5, 1, 2});
+    expect_tensor(1 / x, DType::f32, {1, 0.5, 0.25});
+    expect_tensor(x * int64_t{3}, DType::f32, {3, 6, 12});
+    expect_tensor(x * size_t{3} - 1.5f, DType::f32, {1.5, 4.5, 10.5});
 }
 
 TEST(Operators, PromoteLikeFunctions) {
     const Tensor whole = Tensor::from<int32_t>({1, 3});
-    expect(whole + 2, DType::i32, {3, 5});
-    expect(whole + 0.5, DType::f32, {1.5, 3.5});
-    expect(whole / 2, DType::f32, {0.5, 1.5});
-    expect(whole * Tensor::from<double>({0.5, 2}), DType::f64, {0.5, 6});
-    expect(2 * Tensor::ones({1}, DType::bf16), DType::bf16, {2});
+    expect_tensor(whole + 2, DType::i32, {3, 5});
+    expect_tensor(whole + 0.5, DType::f32, {1.5, 3.5});
+    expect_tensor(whole / 2, DType::f32, {0.5, 1.5});
+    expect_tensor(whole * Tensor::from<double>({0.5, 2}), DType::f64, {0.5, 6});
+    expect_tensor(2 * Tensor::ones({1}, DType::bf16), DType::bf16, {2});
 }
 
 TEST(Operators, ComparisonsGiveBools) {
     const Tensor x = Tensor::from<float>({1, 2, 3});
     const Tensor y = Tensor::from<float>({3, 2, 1});
-    expect(x < y, DType::boolean, {1, 0, 0});
-    expect(x <= y, DType::boolean, {1, 1, 0});
-    expect(x > y, DType::boolean, {0, 0, 1});
-    expect(x >= y, DType::boolean, {0, 1, 1});
-    expect(x == y, DType::boolean, {0, 1, 0});
-    expect(x != y, DType::boolean, {1, 0, 1});
-    expect(x < 2, DType::boolean, {1, 0, 0});
-    expect(2 < x, DType::boolean, {0, 0, 1});
-    expect(x == 2, DType::boolean, {0, 1, 0});
-    expect(2 != x, DType::boolean, {1, 0, 1});
+    expect_tensor(x < y, DType::boolean, {1, 0, 0});
+    expect_tensor(x <= y, DType::boolean, {1, 1, 0});
+    expect_tensor(x > y, DType::boolean, {0, 0, 1});
+    expect_tensor(x >= y, DType::boolean, {0, 1, 1});
+    expect_tensor(x == y, DType::boolean, {0, 1, 0});
+    expect_tensor(x != y, DType::boolean, {1, 0, 1});
+    expect_tensor(x < 2, DType::boolean, {1, 0, 0});
+    expect_tensor(2 < x, DType::boolean, {0, 0, 1});
+    expect_tensor(x == 2, DType::boolean, {0, 1, 0});
+    expect_tensor(2 != x, DType::boolean, {1, 0, 1});
 }
 
 TEST(Operators, TakeParameters) {
     const Parameter weight(Tensor::from<float>({2, 3}));
-    expect(weight * weight + 1, DType::f32, {5, 10});
-    expect(-weight, DType::f32, {-2, -3});
+    expect_tensor(weight * weight + 1, DType::f32, {5, 10});
+    expect_tensor(-weight, DType::f32, {-2, -3});
 }
 
 TEST(Operators, GradientsMatchDifferences) {
@@ -104,19 +104,19 @@ TEST(Operators, KernelsAreTypedFunctions) {
 
 TEST(Indexing, IntegersAndRanges) {
     const Tensor x = Tensor::from<float>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).reshape({3, 4});
-    expect(x[1], DType::f32, {4, 5, 6, 7});
-    expect(x[-1], DType::f32, {8, 9, 10, 11});
-    expect(x[{1, 2}], DType::f32, {6});
+    expect_tensor(x[1], DType::f32, {4, 5, 6, 7});
+    expect_tensor(x[-1], DType::f32, {8, 9, 10, 11});
+    expect_tensor(x[{1, 2}], DType::f32, {6});
     EXPECT_EQ((x[{1, 2}].rank()), 0);
-    expect(x[1][2], DType::f32, {6});
-    expect(x[{range(1, 3), 0}], DType::f32, {4, 8});
-    expect(x[{range(), -1}], DType::f32, {3, 7, 11});
-    expect(x[{0, range(1, to_end, 2)}], DType::f32, {1, 3});
-    expect(x[{0, range(-3, -1)}], DType::f32, {1, 2});
-    expect(x[{range(1, 100), range(2, 3)}], DType::f32, {6, 10});
+    expect_tensor(x[1][2], DType::f32, {6});
+    expect_tensor(x[{range(1, 3), 0}], DType::f32, {4, 8});
+    expect_tensor(x[{range(), -1}], DType::f32, {3, 7, 11});
+    expect_tensor(x[{0, range(1, to_end, 2)}], DType::f32, {1, 3});
+    expect_tensor(x[{0, range(-3, -1)}], DType::f32, {1, 2});
+    expect_tensor(x[{range(1, 100), range(2, 3)}], DType::f32, {6, 10});
     EXPECT_EQ(x[range(2, 1)].shape(), (Shape{0, 4}));
     x[{1, range(0, 2)}].assign(Tensor::from<float>({-1, -2}));
-    expect(x[1], DType::f32, {-1, -2, 6, 7});
+    expect_tensor(x[1], DType::f32, {-1, -2, 6, 7});
 }
 
 TEST(Indexing, HasGradients) {

@@ -1,4 +1,4 @@
-"""scripts/progress.py on builds that are made up. Usage: progress_test.py SOURCE_DIR"""
+"""Tests scripts/progress.py on synthetic builds. Usage: progress_test.py SOURCE_DIR"""
 import io
 import subprocess
 import sys
@@ -7,11 +7,11 @@ from pathlib import Path
 
 source = Path(sys.argv[1])
 sys.path.insert(0, str(source / "scripts"))
-import progress  # noqa: E402  (beside the scripts, not here)
+import progress  # noqa: E402  (in scripts/)
 
 assert progress.duration(45) == "45 s" and progress.duration(200) == "3 min" and progress.duration(6000) == "1 h 40 min"
 
-# Kernels weigh more than links: half of the steps is not half of the work.
+# Kernels weigh more than links, so half of the steps is not half of the work.
 estimate = progress.Estimate(["Linking a", "Linking b", "Kernels of c", "Kernels of d"])
 estimate.finish("Linking a", 1, 4)
 estimate.finish("Linking b", 2, 4)
@@ -21,12 +21,12 @@ estimate.finish("Kernels of c", 3, 4)
 estimate.finish("Kernels of d", 4, 4)
 assert estimate.share() == 1 and estimate.seconds_left(9.0) == 0
 
-# CMake ran again, and the plan was for that step alone.
+# CMake ran again, and the plan had only that step.
 estimate = progress.Estimate(["Re-running CMake..."])
 estimate.finish("Building a", 1, 4)
 assert estimate.share() == 0.25, estimate.share()
 
-# What is no step is printed as it is, in a file too; the status is the build's.
+# Lines that are no steps are printed unchanged, also to a file; the exit status is the build's.
 build = "printf '[1/2] Building a\\nerror: no\\n[2/2] Linking b\\n'; exit 3"
 with tempfile.TemporaryDirectory() as folder:
     log = Path(folder) / "build.log"
@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self):
         return True

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The package lists of scripts/setup.sh: every distribution it knows has one, an unknown one is refused. Usage: run_setup.sh SOURCE_DIR
+# Tests the package lists of scripts/setup.sh: every supported distribution has one, others are rejected. Usage: run_setup.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
 release="$(mktemp)"
 trap 'rm -f "$release"' EXIT
 fail() { echo "setup: $*"; exit 1; }
 
-# expect PACKAGE LINE...: an os-release of these lines gets a list that holds the package.
+# expect PACKAGE LINE... expects that an os-release with these lines gets a list with the package.
 expect() {
     local package="$1"
     shift

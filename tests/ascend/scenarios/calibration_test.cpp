@@ -61,9 +61,9 @@ struct Rung {
 };
 
 // Simulates z = x + y of 8192 x 8192 f16 on one rung of the ladder.
-SimResult ladder(const Rung &r, int64_t turns) {
+SimResult ladder(const Rung &r, int64_t iterations) {
     Builder b("add", "ascend910b");
-    const int64_t n = turns * r.tile * r.cores;
+    const int64_t n = iterations * r.tile * r.cores;
     const auto gm = [&](const char *name, GmTensor::Use use) {
         return b.gm(DType::f16, n, name, use);
     };
@@ -71,12 +71,12 @@ SimResult ladder(const Rung &r, int64_t turns) {
     const Tensor y = gm("y", GmTensor::in);
     const Tensor z = gm("z", GmTensor::out);
     b.for_range(0, r.cores, {.block_num = r.cores}, [&](const Expr &core) {
-        b.for_range(0, turns, {.thread_num = r.threads}, [&](const Expr &i) {
+        b.for_range(0, iterations, {.thread_num = r.threads}, [&](const Expr &i) {
             const auto ub = [&](const char *name) {
                 return b.tensor(DType::f16, r.tile, Scope::ub, name);
             };
             const Tensor ux = ub("ux"), uy = ub("uy"), uz = ub("uz");
-            const Expr at = (core * turns + i) * r.tile;
+            const Expr at = (core * iterations + i) * r.tile;
             b.data_move(ux, x[at], 1, r.tile / 16, 0, 0);
             b.data_move(uy, y[at], 1, r.tile / 16, 0, 0);
             // 128 repeats at a time are within the 255 of an instruction.
@@ -116,10 +116,10 @@ TEST(Calibration, MatchesPublishedAdditions) {
     for (const Rung &r : rungs) {
         // All iterations but the first and the last take the same time.
         const double all = 8192.0 * 8192;
-        const double turns = 40;
-        const SimResult s = ladder(r, int64_t(turns));
+        const double iterations = 40;
+        const SimResult s = ladder(r, int64_t(iterations));
         ASSERT_FALSE(has_errors(s.issues)) << to_text(s.issues);
-        const double scale = all / r.cores / r.tile / turns / 1850;
+        const double scale = all / r.cores / r.tile / iterations / 1850;
         const double busy = s.stats[0].busy[size_t(Pipe::mte2)] * scale;
         row((std::string(r.name) + ": vector, us").c_str(),
             s.stats[0].busy[size_t(Pipe::v)] * scale, r.vector, 0.04);

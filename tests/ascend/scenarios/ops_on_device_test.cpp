@@ -67,14 +67,14 @@ TEST(OnAscend, FunctionsKeepTheContractInTheirTails) {
     }
     for (const OpPtr &op : ops) {
         if (op->sig.inputs[0].name != "x") continue;
-        for (int least = -112; least <= 24; least += 4) {
-            const std::string sample = "d0=1 d1=1 d2=2000 x_least=" + std::to_string(least);
+        for (int minimum = -112; minimum <= 24; minimum += 4) {
+            const std::string sample = "d0=1 d1=1 d2=2000 x_least=" + std::to_string(minimum);
             Case c(*op, sample, "f32", 3);
             c.solve(*op);
             const Force force(host_isa(), "", "ascend");
             const Tensor y = dispatch(c.registered, c.in, c.attrs)[0];
             const std::string wrong = compare(*op, op->sig.outputs[0].name, y, c.problem);
-            EXPECT_EQ(wrong, "") << op->name << " from " << least;
+            EXPECT_EQ(wrong, "") << op->name << " from " << minimum;
         }
     }
 }
@@ -226,7 +226,7 @@ TEST(OnAscend, MatmulPadsOddSizes) {
 // several shapes share, and random words, quotients and remainders of the scalar unit. All samples
 // that have a program are right, and their number does not shrink.
 TEST(OnAscend, ProgramsOfSeveralAlgorithmsKeepTheContract) {
-    for (const auto &[name, dtypes, least] :
+    for (const auto &[name, dtypes, minimum] :
          std::vector<std::tuple<const char *, const char *, int>>{
              {"integer_product", "i32", 5},
              {"batch_norm_planes", "f32,f32", 12},
@@ -254,7 +254,7 @@ TEST(OnAscend, ProgramsOfSeveralAlgorithmsKeepTheContract) {
         const Report r = run_check(*op, "ascend", check_ascend, o);
         for (auto &f : r.failures)
             ADD_FAILURE() << f;
-        EXPECT_GE(r.passed, least) << name << (r.notes.empty() ? "" : r.notes[0]);
+        EXPECT_GE(r.passed, minimum) << name << (r.notes.empty() ? "" : r.notes[0]);
     }
 }
 

@@ -113,27 +113,6 @@ TEST(Move, Load3dIsIm2col) {
     std::printf("%d cases\n", cases);
 }
 
-TEST(Move, CubeResultsLeaveL0cWithStrides) {
-    std::mt19937 random(8);
-    test::InstructionRunner runner("ascend910");
-    float *c = runner.add<float>("c", Scope::l0c, 4 * 256);
-    test::fill(c, 4 * 256, random);
-    float16 *d = runner.add<float16>("d", Scope::ub, 4 * 256);
-    CcToUb out;
-    out.dst = runner.ref("d");
-    out.src = runner.ref("c");
-    out.nburst = 2;
-    out.burst = 1;
-    out.src_gap = 1;
-    out.dst_gap = 2;
-    out.relu = true;
-    ASSERT_TRUE(runner.run(out).empty());
-    for (int f = 0; f < 2; f++) {
-        for (int i = 0; i < 256; i++)
-            EXPECT_EQ(float(d[f * (256 + 32) + i]), float(float16(std::max(c[f * 512 + i], 0.0f))));
-    }
-}
-
 TEST(Move, SplitCoresMoveByRows) {
     // The move reads GM, so it runs as a whole program: rows become fractals of l1.
     Program p;

@@ -2,6 +2,7 @@
 // random masks, repeats and strides.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -66,8 +67,9 @@ double expected(VecOp op, double a, double b, double d, double x) {
     }
 }
 
-// abs_sum is the sum of the absolute values of the terms, if they may cancel.
-template<class T> void near(T got, double want, double terms, const std::string &what) {
+// Expects `got` to be `want` but for rounding; abs_sum is the sum of the absolute values of terms
+// that may cancel.
+template<class T> void near(T got, double want, double abs_sum, const std::string &what) {
     if constexpr (std::is_integral_v<T>)
         ASSERT_EQ(double(got), want) << what;
     else {
@@ -78,21 +80,20 @@ template<class T> void near(T got, double want, double terms, const std::string 
         // Sums of products round twice, hence one unit.
         const double bound = std::isinf(v)
                                  ? 0
-                                 : (std::fabs(v) + terms) * (sizeof(T) == 2 ? 0x1p-10 : 0x1p-22);
+                                 : (std::fabs(v) + abs_sum) * (sizeof(T) == 2 ? 0x1p-10 : 0x1p-22);
         ASSERT_TRUE(g == v || std::fabs(g - v) <= bound) << what << ": " << g << ", expected " << v;
     }
 }
 
-template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &random) {
-    constexpr int bytes = sizeof(T);
-    constexpr int lanes = 256 / bytes;
-    test::InstructionRunner runner(profile);
-    T *buffers[3];
-    const char *const names[] = {"d", "a", "b"};
-    for (int k = 0; k < 3; k++) {
-        test::fill(buffers[k] = runner.add<T>(names[k], Scope::ub, size_of_buffer / bytes),
-                   size_of_buffer / bytes, random);
-    }
+uint16_t expected_bits(VecOp op, uint16_t a, uint16_t b) {
+    if (op == VecOp::and_) return a & b;
+    return uint16_t(op == VecOp::or_ ? a | b : ~a);
+}
+
+// Returns the instruction on buffers d, a and b with a random mask, repeat and strides, which are
+// also stored in `g`, in that order of the buffers.
+Vec random_instruction(const test::InstructionRunner &runner, VecOp op, int lanes,
+                       std::array<Geometry, 3> &g, std::mt19937 &random) {
     Vec v;
     v.op = op;
     v.dst = runner.ref("d");
@@ -101,49 +102,84 @@ template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &
     v.number.imm = 1.5;
     v.mask = mask(lanes, random);
     v.repeat = int64_t(1 + random() % 8);
-    const Geometry g[3] = {geometry(random), geometry(random), geometry(random)};
+    for (Geometry &operand : g)
+        operand = geometry(random);
     v.dst_blk = g[0].blk;
     v.dst_rep = g[0].rep;
-    for (int s = 0; s < 2; s++) {
+    for (size_t s = 0; s < 2; s++) {
         v.src_blk[s] = g[s + 1].blk;
         v.src_rep[s] = g[s + 1].rep;
     }
-    std::vector<double> want(buffers[0], buffers[0] + size_of_buffer / bytes);
-    std::vector<uint16_t> bits(size_of_buffer / 2);
-    std::memcpy(bits.data(), buffers[0], size_of_buffer);
-    const bool bitwise = op == VecOp::and_ || op == VecOp::or_ || op == VecOp::not_;
+    return v;
+}
+
+// The destination after the instruction, as values and as 16-bit words.
+struct Expected {
+    std::vector<double> values;
+    std::vector<uint16_t> bits;
+};
+
+// Executes the instruction as a plain loop on the buffers d, a and b.
+template<class T>
+Expected run_naively(const Vec &v, const std::array<Geometry, 3> &g, T *const (&buffers)[3]) {
+    constexpr int bytes = sizeof(T);
+    Expected want{{buffers[0], buffers[0] + size_of_buffer / bytes},
+                  std::vector<uint16_t>(size_of_buffer / 2)};
+    std::memcpy(want.bits.data(), buffers[0], size_of_buffer);
     for (int r = 0; r < v.repeat.value(); r++) {
-        for (int e = 0; e < lanes; e++) {
+        for (int e = 0; e < 256 / bytes; e++) {
             if (!takes_part(v.mask, e)) continue;
-            const int64_t d = g[0].element(r, e, bytes);
+            const auto d = size_t(g[0].element(r, e, bytes));
             const int64_t a = g[1].element(r, e, bytes);
             const int64_t b = g[2].element(r, e, bytes);
             if constexpr (bytes == 2) {
                 uint16_t x, y;
                 std::memcpy(&x, buffers[1] + a, 2);
                 std::memcpy(&y, buffers[2] + b, 2);
-                bits[size_t(d)] = uint16_t(op == VecOp::and_  ? x & y
-                                           : op == VecOp::or_ ? x | y
-                                                              : ~x);
+                want.bits[d] = expected_bits(v.op, x, y);
             }
             const double x = std::is_integral_v<T> ? 1 : 1.5;
-            want[size_t(d)] = expected(op, double(buffers[1][a]), double(buffers[2][b]),
-                                       want[size_t(d)], x);
+            want.values[d] = expected(v.op, double(buffers[1][a]), double(buffers[2][b]),
+                                      want.values[d], x);
             if constexpr (!std::is_integral_v<T>)
-                want[size_t(d)] = double(float(T(float(want[size_t(d)]))));
+                want.values[d] = double(float(T(float(want.values[d]))));
         }
     }
+    return want;
+}
+
+template<class T> int check(const std::string &profile, VecOp op, std::mt19937 &random) {
+    constexpr int elements = size_of_buffer / int(sizeof(T));
+    test::InstructionRunner runner(profile);
+    T *buffers[3];
+    const char *const names[] = {"d", "a", "b"};
+    for (int k = 0; k < 3; k++) {
+        buffers[k] = runner.add<T>(names[k], Scope::ub, elements);
+        test::fill(buffers[k], elements, random);
+    }
+    std::array<Geometry, 3> g;
+    const Vec v = random_instruction(runner, op, 256 / int(sizeof(T)), g, random);
+    const Expected want = run_naively(v, g, buffers);
     EXPECT_TRUE(runner.run(v).empty());
-    if (bitwise) {
-        EXPECT_EQ(std::memcmp(bits.data(), buffers[0], size_of_buffer), 0) << name_of(op);
+    if (op == VecOp::and_ || op == VecOp::or_ || op == VecOp::not_) {
+        EXPECT_EQ(std::memcmp(want.bits.data(), buffers[0], size_of_buffer), 0) << name_of(op);
         return 1;
     }
-    for (int i = 0; i < size_of_buffer / bytes; i++) {
-        near(buffers[0][i], want[size_t(i)], reads_dst(op) ? 16 : 0,
+    for (int i = 0; i < elements; i++) {
+        near(buffers[0][i], want.values[size_t(i)], reads_dst(op) ? 16 : 0,
              profile + " " + name_of(op) + " " + name_of(dtype_for<T>::value) + " element " +
                  std::to_string(i));
     }
     return 1;
+}
+
+int check(const std::string &profile, VecOp op, DType t, std::mt19937 &random) {
+    switch (t) {
+    case DType::f16: return check<float16>(profile, op, random);
+    case DType::f32: return check<float>(profile, op, random);
+    case DType::i32: return check<int32_t>(profile, op, random);
+    default: return check<bfloat16>(profile, op, random);
+    }
 }
 
 TEST(Vector, OperationsMatchPlainLoops) {
@@ -157,12 +193,8 @@ TEST(Vector, OperationsMatchPlainLoops) {
                     rejected++;
                     continue;
                 }
-                for (int n = 0; n < 6; n++) {
-                    cases += t == DType::f16   ? check<float16>(profile, op, random)
-                             : t == DType::f32 ? check<float>(profile, op, random)
-                             : t == DType::i32 ? check<int32_t>(profile, op, random)
-                                               : check<bfloat16>(profile, op, random);
-                }
+                for (int n = 0; n < 6; n++)
+                    cases += check(profile, op, t, random);
                 if (testing::Test::HasFatalFailure()) return;
             }
         }
@@ -264,6 +296,24 @@ TEST(Vector, ConversionsMatchInEveryMode) {
 
 // Reductions, comparisons, selections, transposes.
 
+struct Reduced {
+    double value;
+    int index;  // The index of the extremum.
+};
+
+// Reduces the elements from `begin` to `end` as a plain loop.
+template<class T> Reduced reduce_naively(ReduceOp op, const T *a, int begin, int end) {
+    Reduced r{op == ReduceOp::add ? 0 : double(a[begin]), begin};
+    for (int e = begin; e < end; e++) {
+        const auto x = double(a[e]);
+        if (op == ReduceOp::add)
+            r.value += x;
+        else if (op == ReduceOp::max ? x > r.value : x < r.value)
+            r = {x, e};
+    }
+    return r;
+}
+
 template<class T>
 void check_reduction(const std::string &profile, ReduceOp op, bool group, std::mt19937 &random) {
     test::InstructionRunner runner(profile);
@@ -288,24 +338,30 @@ void check_reduction(const std::string &profile, ReduceOp op, bool group, std::m
         for (int part = 0; part < (group ? 8 : 1); part++) {
             const int begin = group ? part * per_block : 0;
             const int end = std::min(group ? begin + per_block : lanes, lanes - 5);
-            double want = op == ReduceOp::add ? 0 : double(a[r * lanes + begin]);
-            int place = begin;
-            for (int e = begin; e < end; e++) {
-                const double x = double(a[r * lanes + e]);
-                if (op == ReduceOp::add)
-                    want += x;
-                else if (op == ReduceOp::max ? x > want : x < want) {
-                    want = x;
-                    place = e;
-                }
-            }
+            const Reduced want = reduce_naively(op, a + r * lanes, begin, end);
             const T *got = d + (group ? r * 8 + part : v.index ? 2 * r : r);
-            EXPECT_EQ(double(*got), want) << name_of(op) << " repeat " << r << " part " << part;
+            EXPECT_EQ(double(*got), want.value)
+                << name_of(op) << " repeat " << r << " part " << part;
             uint16_t index = 0;
             std::memcpy(&index, got + 1, 2);
-            EXPECT_TRUE(!v.index || index == place) << index << ", expected " << place;
+            EXPECT_TRUE(!v.index || index == want.index) << index << ", expected " << want.index;
         }
     }
+}
+
+// Checks the reduction in f16 and f32, and returns how many of them the profile has.
+int check_reduction(const std::string &profile, ReduceOp op, bool group, std::mt19937 &random) {
+    const std::string name = std::string(group ? "vcg" : "vc") + name_of(op);
+    int cases = 0;
+    if (Profile::named(profile).takes(name, DType::f16)) {
+        check_reduction<float16>(profile, op, group, random);
+        cases++;
+    }
+    if (Profile::named(profile).takes(name, DType::f32)) {
+        check_reduction<float>(profile, op, group, random);
+        cases++;
+    }
+    return cases;
 }
 
 TEST(Vector, ReductionsMatchPlainLoops) {
@@ -313,16 +369,8 @@ TEST(Vector, ReductionsMatchPlainLoops) {
     int cases = 0;
     for (const std::string &profile : Profile::names()) {
         for (const ReduceOp op : {ReduceOp::add, ReduceOp::max, ReduceOp::min}) {
-            for (const bool group : {false, true}) {
-                for (const DType t : {DType::f16, DType::f32}) {
-                    if (!Profile::named(profile).takes(
-                            std::string(group ? "vcg" : "vc") + name_of(op), t))
-                        continue;
-                    t == DType::f16 ? check_reduction<float16>(profile, op, group, random)
-                                    : check_reduction<float>(profile, op, group, random);
-                    cases++;
-                }
-            }
+            for (const bool group : {false, true})
+                cases += check_reduction(profile, op, group, random);
         }
     }
     std::printf("%d cases\n", cases);

@@ -49,7 +49,7 @@ TEST(ShapeSet, EveryLineOfEverySetHasAPlan) {
     }
 }
 
-TEST(Suite, EveryProblemOfTheCpuSuiteIsOneOfItsOp) {
+TEST(Suite, EveryProblemOfTheCpuSuiteIsValid) {
     for (const SuiteGroup &group : suite("cpu")) {
         for (const ShapeLine &line : group.lines) {
             SCOPED_TRACE(group.title + ": " + line.op + " " + line.problem);
@@ -63,7 +63,7 @@ TEST(Suite, EveryProblemOfTheCpuSuiteIsOneOfItsOp) {
 
 // A filter as large as conv2d's weight is a mistake in a handwritten line that a plan alone
 // wouldn't find.
-TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
+TEST(ShapeSet, MultiplicationsMatchResNet50AndMobileNet) {
     auto forward = [](const std::string &set) {
         double products = 0;
         for (const ShapeLine &line : shape_set(set)) {
@@ -89,7 +89,7 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
 
 // A mean of squares below 0 doesn't occur in practice. It cancels, and then one element in millions
 // violates the op's contract.
-TEST(ProblemInstance, FillsInputsFromTheLeastThatTheirOpNames) {
+TEST(ProblemInstance, FillsInputsFromTheOpsMinimum) {
     const ProblemInstance t(library().at("adam_weight_decay_"), "d0=1 d1=3 d2=1000");
     const std::vector<float> m = t.in[1].to_vector<float>();
     const std::vector<float> v = t.in[2].to_vector<float>();
@@ -109,7 +109,7 @@ TEST(ShapeSet, TailsHaveALineForEveryOpWithKernels) {
     }
 }
 
-TEST(ShapeSet, OnesOwnFile) {
+TEST(ShapeSet, ReadsUserFiles) {
     const std::string path = testing::TempDir() + "shape_set_test.txt";
     std::ofstream(path) << "# mine\n\nmatmul m=1 k=2 n=3 g=1  # fc\r\nrelu d0=1 d1=1 d2=5\n  "
                            "matmul m=1 k=2 n=3 g=1  # again\n";

@@ -75,7 +75,7 @@ TEST(Statistics, EqualKernelsDifferInAtMostOneOfAHundred) {
     }
 }
 
-TEST(Statistics, FivePercentAreFoundInCalmAndInBursts) {
+TEST(Statistics, DetectsFivePercentWithAndWithoutBursts) {
     EXPECT_GE(count(1.05, calm, 51, Comparison::slower), 399);
     EXPECT_GE(count(1 / 1.05, calm, 51, Comparison::faster), 399);
     EXPECT_GE(count(1.05, calm, 15, Comparison::slower), 395);
@@ -83,7 +83,7 @@ TEST(Statistics, FivePercentAreFoundInCalmAndInBursts) {
     EXPECT_GE(count(1.05, bursts, 51, Comparison::slower), 390);
 }
 
-TEST(Statistics, NoiseHidesWhatIsSmallerThanIt) {
+TEST(Statistics, DetectsNoDifferenceBelowTheNoise) {
     EXPECT_GE(count(1.02, two_speeds, 15, Comparison::cannot_tell), 380);
     EXPECT_GE(count(2, two_speeds, 51, Comparison::slower), 380);
 }

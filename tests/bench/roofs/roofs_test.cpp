@@ -105,7 +105,7 @@ roofs::Roofs some() {
     return r;
 }
 
-TEST(Roofs, TheLevelHoldsAllBytesAndThreadsRoundUp) {
+TEST(Roofs, SelectsALevelForAllBytesAndRoundsThreadsUp) {
     const roofs::Roofs r = some();
     EXPECT_EQ(r.level(1, 1000)->name, "L1");
     EXPECT_EQ(r.level(1, 32 * 1024 + 1)->name, "memory");
@@ -118,7 +118,7 @@ TEST(Roofs, TheLevelHoldsAllBytesAndThreadsRoundUp) {
     EXPECT_EQ(r.peak(1, Isa::avx512, DType::f32), 0) << "not measured";
 }
 
-TEST(Roofs, TheHigherTimeBinds) {
+TEST(Roofs, HigherTimeBinds) {
     const roofs::Roofs r = some();
     // A demand whose data is in no cache.
     constexpr int64_t nowhere = INT64_MAX;
@@ -138,14 +138,14 @@ TEST(Roofs, TheHigherTimeBinds) {
         << "of L1";
 }
 
-TEST(Roofs, ASmallerLevelMayHaveKeptAPart) {
+TEST(Roofs, SmallerLevelsMayHoldAPart) {
     const int64_t twice = 2 * 32 * 1024;
     const roofs::Bound b = some().bound({0, double(twice), 0, twice, DType::f32}, 1, Isa::avx2);
     EXPECT_EQ(b.by, "memory");
     EXPECT_DOUBLE_EQ(b.seconds, 32 * 1024 / 4e11 + 32 * 1024 / 4e10);
 }
 
-TEST(Roofs, TheFileIsThisMachinesAndWhole) {
+TEST(Roofs, RejectsDamagedFilesAndThoseOfOtherMachines) {
     const fs::path file = fs::temp_directory_path() / ("halyard_roofs_" + std::to_string(getpid()));
     roofs::Roofs r = some();
     roofs::Roofs read;

@@ -313,51 +313,73 @@ uint64_t sample_count() {
 // The largest error by function and instruction set. One pass computes the references once for all
 // of them.
 using Survey = std::map<std::string, std::map<std::string, Worst>>;
-Survey make_survey() {
-    Survey survey;
-    const uint64_t n = sample_count();
-    std::vector<const char *> names[2];
-    for (const Unary &u : unary)
-        names[0].push_back(u.name);
-    for (const Binary &b : binary)
-        names[1].push_back(b.name);
-    for (int arity = 1; arity <= 2; arity++) {
-        std::vector<std::pair<const Isa *, std::unique_ptr<Kernels>>> kernels;
-        for (const Isa &isa : isas) {
-            if (host_runs(isa)) {
-                kernels.emplace_back(
-                    &isa, std::make_unique<Kernels>(isa.target, arity, names[arity - 1]));
-            }
+using KernelSet = std::vector<std::pair<const Isa *, std::unique_ptr<Kernels>>>;
+
+std::vector<const char *> function_names(int arity) {
+    std::vector<const char *> names;
+    for (int f = 0; f < (arity == 1 ? unary_count : binary_count); f++)
+        names.push_back(arity == 1 ? unary[f].name : binary[f].name);
+    return names;
+}
+
+KernelSet compile_for_host(int arity, const std::vector<const char *> &names) {
+    KernelSet kernels;
+    for (const Isa &isa : isas) {
+        if (host_runs(isa))
+            kernels.emplace_back(&isa, std::make_unique<Kernels>(isa.target, arity, names));
+    }
+    return kernels;
+}
+
+// One chunk of inputs; y is used by functions of two arguments.
+struct Chunk {
+    Halide::Buffer<float> x{chunk}, y{chunk};
+
+    void fill(int arity, uint64_t start, uint64_t n) {
+        for (int i = 0; i < chunk; i++) {
+            if (arity == 1)
+                x(i) = input(start + i, n);
+            else
+                std::tie(x(i), y(i)) = pair_input(start + i, n);
         }
-        const uint64_t count = arity == 1 ? n : std::min<uint64_t>(n, 1 << 22);
-        Halide::Buffer<float> x(chunk), y(chunk);
-        std::vector<double> want(chunk);
-        for (uint64_t start = 0, c = 0; start < count; start += chunk, c++) {
-            for (int i = 0; i < chunk; i++) {
-                if (arity == 1)
-                    x(i) = input(start + i, n);
-                else
-                    std::tie(x(i), y(i)) = pair_input(start + i, n);
-            }
+    }
+    void compute_references(int arity, size_t f, std::vector<double> &want) const {
+        for (int i = 0; i < chunk; i++)
+            want[i] = arity == 1 ? unary[f].reference(x(i)) : binary[f].reference(x(i), y(i));
+    }
+    std::vector<Halide::Buffer<float>> arguments(int arity) const {
+        return arity == 1 ? std::vector{x} : std::vector{x, y};
+    }
+};
+
+// Surveys all functions of one arity on the inputs of `count` of n samples.
+void survey_functions(int arity, uint64_t count, uint64_t n, Survey &survey) {
+    const std::vector<const char *> names = function_names(arity);
+    const KernelSet kernels = compile_for_host(arity, names);
+    Chunk in;
+    std::vector<double> want(chunk);
+    for (uint64_t start = 0, c = 0; start < count; start += chunk, c++) {
+        in.fill(arity, start, n);
+        for (auto &[isa, kernel] : kernels)
+            if (c % isa->share == 0) kernel->run(in.arguments(arity));
+        for (size_t f = 0; f < names.size(); f++) {
+            in.compute_references(arity, f, want);
             for (auto &[isa, kernel] : kernels) {
-                if (c % isa->share == 0)
-                    kernel->run(arity == 1 ? std::vector{x} : std::vector{x, y});
-            }
-            for (size_t f = 0; f < names[arity - 1].size(); f++) {
-                for (int i = 0; i < chunk; i++) {
-                    want[i] = arity == 1 ? unary[f].reference(x(i))
-                                         : binary[f].reference(x(i), y(i));
-                }
-                for (auto &[isa, kernel] : kernels) {
-                    if (c % isa->share) continue;
-                    Worst &worst = survey[names[arity - 1][f]][isa->name];
-                    const float *got = kernel->results[f].data();
-                    for (int i = 0; i < chunk; i++)
-                        worst.see(x(i), arity == 1 ? 0 : y(i), got[i], want[i]);
-                }
+                if (c % isa->share) continue;
+                Worst &worst = survey[names[f]][isa->name];
+                const float *got = kernel->results[f].data();
+                for (int i = 0; i < chunk; i++)
+                    worst.see(in.x(i), arity == 1 ? 0 : in.y(i), got[i], want[i]);
             }
         }
     }
+}
+
+Survey make_survey() {
+    Survey survey;
+    const uint64_t n = sample_count();
+    survey_functions(1, n, n, survey);
+    survey_functions(2, std::min<uint64_t>(n, 1 << 22), n, survey);
     return survey;
 }
 const Survey &survey() {
@@ -436,11 +458,26 @@ TEST(Math, ExpOfNonPositiveIsWithinItsBoundAndFlushes) {
     }
 }
 
+double double_input(int i) {
+    if (i < 2) return i ? -0.0 : 0.0;
+    return i == 2 ? nan : (fraction(i) - 0.4) * (i % 3 ? 2 : 60);
+}
+
+void expect_like_libm(const Unary &u, double x, double got) {
+    const double want = u.reference(x);
+    if (std::isnan(want))
+        EXPECT_TRUE(std::isnan(got)) << u.name << " " << x;
+    else if (std::isinf(want))
+        EXPECT_EQ(got, want) << u.name << " " << x;
+    else
+        EXPECT_NEAR(got, want, 4e-15 * (1 + x * x) * std::fabs(want)) << u.name << " " << x;
+}
+
 TEST(Math, DoublesMatchLibm) {
     for (const Unary &u : unary) {
         Halide::Buffer<double> x(64), y(64);
         for (int i = 0; i < 64; i++)
-            x(i) = i < 2 ? (i ? -0.0 : 0.0) : i == 2 ? nan : (fraction(i) - 0.4) * (i % 3 ? 2 : 60);
+            x(i) = double_input(i);
         Halide::Var i("i");
         Halide::ImageParam in(Halide::Float(64), 1);
         Halide::Func f;
@@ -448,17 +485,8 @@ TEST(Math, DoublesMatchLibm) {
         f.vectorize(i, 4);
         in.set(x);
         f.realize(y);
-        for (int k = 0; k < 64; k++) {
-            const double want = u.reference(x(k));
-            if (std::isnan(want))
-                EXPECT_TRUE(std::isnan(y(k))) << u.name << " " << x(k);
-            else if (std::isinf(want))
-                EXPECT_EQ(y(k), want) << u.name << " " << x(k);
-            else {
-                EXPECT_NEAR(y(k), want, 4e-15 * (1 + x(k) * x(k)) * std::fabs(want))
-                    << u.name << " " << x(k);
-            }
-        }
+        for (int k = 0; k < 64; k++)
+            expect_like_libm(u, x(k), y(k));
     }
 }
 

@@ -109,6 +109,13 @@ TEST(MatMul, MatchesMindSpore) {
     }
 }
 
+// Appends a matrix's extents to those of the batch.
+Shape with_matrix(Shape batch, int64_t rows, int64_t columns, bool transposed) {
+    batch.push_back(transposed ? columns : rows);
+    batch.push_back(transposed ? rows : columns);
+    return batch;
+}
+
 TEST(MatMul, GradientsOfEveryTranspositionAndBatch) {
     const std::pair<Shape, Shape> batches[] = {
         {{}, {}}, {{2}, {2}}, {{2, 3}, {2, 3}}, {{3}, {}}, {{}, {2}}, {{2, 1}, {3}}, {{1}, {2}}};
@@ -117,12 +124,8 @@ TEST(MatMul, GradientsOfEveryTranspositionAndBatch) {
             for (auto &[before_a, before_b] : batches) {
                 SCOPED_TRACE((ta ? "a transposed " : "a ") + before_a.text() +
                              (tb ? ", b transposed " : ", b ") + before_b.text());
-                Shape a = before_a;
-                Shape b = before_b;
-                for (int64_t e : ta ? Shape{4, 3} : Shape{3, 4})
-                    a.push_back(e);
-                for (int64_t e : tb ? Shape{5, 4} : Shape{4, 5})
-                    b.push_back(e);
+                const Shape a = with_matrix(before_a, 3, 4, ta);
+                const Shape b = with_matrix(before_b, 4, 5, tb);
                 gradient_check(
                     [&](const std::vector<Tensor> &x) { return F::matmul(x[0], x[1], ta, tb); },
                     {numbers(a, 3), numbers(b, 4)});
@@ -246,31 +249,32 @@ TEST(MatMul, SameBitsForAnyNumberOfThreads) {
     set_threads(before);
 }
 
-// The BLAS ratio is |c - exact| / (eps sum |a||b|). Nothing cancels here, so errors that grow with
-// k are visible.
+// Returns the largest BLAS ratio |c - exact| / (eps sum |a||b|) of c = a b. Nothing cancels here,
+// so errors that grow with k are visible.
+double blas_ratio(int64_t m, int64_t n, int64_t k, bool tb) {
+    const Tensor a = Tensor::empty({m, k}, DType::f32);
+    const Tensor b = Tensor::empty({k, n}, DType::f32);
+    uint64_t s = 5;
+    for (const Tensor *t : {&a, &b}) {
+        for (int64_t i = 0; i < t->elements(); i++) {
+            s = s * 6364136223846793005u + 1442695040888963407u;
+            t->data<float>()[i] = float(s >> 40) / (1 << 24);
+        }
+    }
+    const std::vector<double> want = product(a, b);
+    const auto got = F::matmul(a, tb ? transposed(b).copy() : b, false, tb).to_vector<double>();
+    double worst = 0;
+    for (size_t i = 0; i < want.size(); i++)
+        worst = std::max(worst, std::fabs(got[i] - want[i]) / (FLT_EPSILON * want[i]));
+    return worst;
+}
+
 TEST(MatMul, ErrorStaysFlatInK) {
     for (int64_t k : {256, 4096, 65536}) {
         for (int64_t m : {1, 9}) {
             for (int64_t n : {1, 9, 70}) {
                 for (bool tb : {false, true}) {
-                    Tensor a = Tensor::empty({m, k}, DType::f32);
-                    Tensor b = Tensor::empty({k, n}, DType::f32);
-                    uint64_t s = 5;
-                    for (const Tensor *t : {&a, &b}) {
-                        for (int64_t i = 0; i < t->elements(); i++) {
-                            s = s * 6364136223846793005u + 1442695040888963407u;
-                            t->data<float>()[i] = float(s >> 40) / (1 << 24);
-                        }
-                    }
-                    const std::vector<double> want = product(a, b);
-                    const auto got =
-                        F::matmul(a, tb ? transposed(b).copy() : b, false, tb).to_vector<double>();
-                    double worst = 0;
-                    for (size_t i = 0; i < want.size(); i++) {
-                        worst = std::max(worst,
-                                         std::fabs(got[i] - want[i]) / (FLT_EPSILON * want[i]));
-                    }
-                    EXPECT_LE(worst, 16)
+                    EXPECT_LE(blas_ratio(m, n, k, tb), 16)
                         << m << "x" << k << "x" << n << (tb ? ", b transposed" : "");
                 }
             }

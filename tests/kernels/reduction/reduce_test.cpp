@@ -152,7 +152,7 @@ TEST(Reduce, VarianceFarFromZero) {  // The mean is 10^4 standard deviations.
         EXPECT_NEAR(columns.at({i}), 1, 1e-3);
 }
 
-TEST(Reduce, Strides) {
+TEST(Reduce, StridedOperands) {
     const Tensor x = wave(6000).reshape({20, 300});
     EXPECT_NEAR(F::reduce_sum(x.slice(1, 0, 300, 3)).item(),
                 F::reduce_sum(x.slice(1, 0, 300, 3).copy()).item(), 1e-4);

@@ -143,6 +143,42 @@ TEST(Products, IntegersAreExact) {
     EXPECT_GT(kernels, 9);
 }
 
+// A convolution of 3 x 3 with padding 1 of one image in NCHW, as plain loops.
+struct NaiveConvolution {
+    int64_t c, o, h, w, stride;
+    std::vector<double> pixels, taps;
+
+    int64_t out_h() const { return (h - 1) / stride + 1; }
+    int64_t out_w() const { return (w - 1) / stride + 1; }
+
+    double at(int64_t oc, int64_t i, int64_t j) const {
+        double sum = 0;
+        for (int64_t ic = 0; ic < c; ic++) {
+            for (int64_t u = 0; u < 3; u++) {
+                for (int64_t v = 0; v < 3; v++) {
+                    const int64_t at_h = i * stride + u - 1;
+                    const int64_t at_w = j * stride + v - 1;
+                    if (at_h >= 0 && at_h < h && at_w >= 0 && at_w < w) {
+                        sum += pixels[size_t((ic * h + at_h) * w + at_w)] *
+                               taps[size_t(((oc * c + ic) * 3 + u) * 3 + v)];
+                    }
+                }
+            }
+        }
+        return sum;
+    }
+    std::vector<double> result() const {
+        std::vector<double> y;
+        for (int64_t oc = 0; oc < o; oc++) {
+            for (int64_t i = 0; i < out_h(); i++) {
+                for (int64_t j = 0; j < out_w(); j++)
+                    y.push_back(at(oc, i, j));
+            }
+        }
+        return y;
+    }
+};
+
 TEST(Products, IntegerConvolutionsAreExact) {
     const RegisteredOp &op = library().at("conv2d");
     int kernels = 0;
@@ -151,32 +187,11 @@ TEST(Products, IntegerConvolutionsAreExact) {
     for (auto &[dtype, limit] : most) {
         for (const int64_t stride : {1, 2}) {
             const int64_t c = 32, o = 32, h = 12, w = 16;
-            const int64_t out_h = (h - 1) / stride + 1;
-            const int64_t out_w = (w - 1) / stride + 1;
             const Tensor x = integers({1, c, h, w}, dtype, 9 * c, limit, 5);
             const Tensor weight = integers({o, c, 3, 3}, dtype, 9 * c, limit, 6);
-            const auto pixel = x.to_vector<double>();
-            const auto tap = weight.to_vector<double>();
-            std::vector<double> expected(static_cast<size_t>(o * out_h * out_w));
-            for (int64_t oc = 0; oc < o; oc++) {
-                for (int64_t i = 0; i < out_h; i++) {
-                    for (int64_t j = 0; j < out_w; j++) {
-                        for (int64_t ic = 0; ic < c; ic++) {
-                            for (int64_t u = 0; u < 3; u++) {
-                                for (int64_t v = 0; v < 3; v++) {
-                                    const int64_t at_h = i * stride + u - 1;
-                                    const int64_t at_w = j * stride + v - 1;
-                                    if (at_h >= 0 && at_h < h && at_w >= 0 && at_w < w) {
-                                        expected[size_t((oc * out_h + i) * out_w + j)] +=
-                                            pixel[size_t((ic * h + at_h) * w + at_w)] *
-                                            tap[size_t(((oc * c + ic) * 3 + u) * 3 + v)];
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+            const NaiveConvolution naive{
+                c, o, h, w, stride, x.to_vector<double>(), weight.to_vector<double>()};
+            const std::vector<double> expected = naive.result();
             const Attrs attrs(op.record, std::vector<std::pair<std::string, AttrValue>>{
                                              {"pad_mode", "pad"},
                                              {"padding", Ints{1, 1, 1, 1}},

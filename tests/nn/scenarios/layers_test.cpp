@@ -170,7 +170,7 @@ TEST(Layers, EdgeCases) {
     EXPECT_NEAR(RMSELoss()(x, Tensor::zeros({1, 1, 3})).item(), 2.1602469, 1e-6);
 }
 
-TEST(Layers, RejectsInvalidArguments) {
+TEST(Layers, NormsRejectInvalidArguments) {
     const Tensor x = Tensor::ones({2, 3, 4}), plane = Tensor::ones({2, 3, 4, 4});
     expect_error<AttrError>("[BatchNorm2d] momentum is 1.500000, expected 0 <= momentum <= 1",
                             [] { BatchNorm2d(3, {.momentum = 1.5}); });
@@ -188,6 +188,10 @@ TEST(Layers, RejectsInvalidArguments) {
                              [&] { InstanceNorm1d(3)(plane); });
     expect_error<AttrError>("[GroupNorm] num_channels is 5, expected a multiple of num_groups 2",
                             [] { GroupNorm(2, 5); });
+}
+
+TEST(Layers, ConvolutionsPoolsAndPaddingRejectInvalidArguments) {
+    const Tensor x = Tensor::ones({2, 3, 4});
     expect_error<AttrError>("[Conv3d] data_format is NHWC, expected NCDHW",
                             [] { Conv3d(1, 1, 1, {.data_format = "NHWC"}); });
     expect_error<AttrError>(
@@ -211,6 +215,10 @@ TEST(Layers, RejectsInvalidArguments) {
                             [] { Upsample({.size = {4}, .scale_factor = 2}); });
     expect_error<AttrError>("[ResizeBilinear] neither of size and scale_factor given, expected one",
                             [] { ResizeBilinear({}); });
+}
+
+TEST(Layers, RecurrentAndTransformerLayersRejectInvalidArguments) {
+    const Tensor x = Tensor::ones({2, 3, 4});
     expect_error<AttrError>("[LSTM] num_layers is 0, expected at least 1",
                             [] { LSTM(4, 5, {.num_layers = 0}); });
     expect_error<ShapeError>("[LSTM] x's last extent is 4, expected input_size 3", [&] {
@@ -234,6 +242,10 @@ TEST(Layers, RejectsInvalidArguments) {
     });
     expect_error<AttrError>("[TransformerEncoderLayer] activation is tanh, expected relu or gelu",
                             [] { TransformerEncoderLayer(4, 2, {.activation = "tanh"}); });
+}
+
+TEST(Layers, LossesAndDropoutRejectInvalidArguments) {
+    const Tensor x = Tensor::ones({2, 3, 4});
     expect_error<AttrError>("[loss] reduction is median, expected none, mean or sum",
                             [] { MSELoss("median"); });
     expect_error<ShapeError>("[CTCLoss] inputs are 2 tensors, expected 4",
@@ -241,7 +253,7 @@ TEST(Layers, RejectsInvalidArguments) {
     expect_error<AttrError>("[Dropout2d] p is 1.000000, expected 0 <= p < 1", [] { Dropout2d(1); });
 }
 
-TEST(Layers, AReshapeBetweenTwoTrainsBoth) {
+TEST(Layers, GradientsPassThroughAReshape) {
     const Dense first(6, 8), second(4, 2);
     const Tensor x = F::normal({3, 6});
     const auto gradients = [&](const auto &between) {

@@ -125,7 +125,7 @@ TEST(Composite, BiasAdd) {
                              [&] { F::bias_add(x, Tensor::zeros({3})); });
 }
 
-TEST(Composite, Gradients) {
+TEST(Composite, GradientsMatchDifferences) {
     auto weigh = [](const Tensor &t) { return F::mul(t, numbers(t.shape(), 7)); };
     const Tensor x = numbers({2, 3, 4});
     gradient_check([&](const Tensors &v) { return weigh(F::reshape(v[0], {4, 6})); }, {x});

@@ -26,10 +26,10 @@ void gradients(const char *of, const Several &f, const In &x) {
     gradient_check(f, x);
 }
 
-Tensor positive(const Shape &shape, unsigned seed, double least = 0.1) {
+Tensor positive(const Shape &shape, unsigned seed, double minimum = 0.1) {
     const Tensor t = numbers(shape, seed);
     for (int64_t i = 0; i < t.elements(); i++)
-        t.data<double>()[i] = least + 0.8 * std::fabs(t.data<double>()[i]);
+        t.data<double>()[i] = minimum + 0.8 * std::fabs(t.data<double>()[i]);
     return t;
 }
 
@@ -241,10 +241,10 @@ TEST(Norms, AreAccurateFarFromZero) {
         exact.data<double>()[i] = far.data<float>()[i];
     }
     const auto differ = [](const Tensor &a, const Tensor &b) {
-        double most = 0;
+        double worst = 0;
         for (int64_t i = 0; i < a.elements(); i++)
-            most = std::fmax(most, std::fabs(double(a.data<float>()[i]) - b.data<double>()[i]));
-        return most;
+            worst = std::fmax(worst, std::fabs(double(a.data<float>()[i]) - b.data<double>()[i]));
+        return worst;
     };
     const auto layer = [](const Tensor &x) {
         return F::layer_norm(x, Tensor::ones({96}, x.dtype()), Tensor::zeros({96}, x.dtype()));

@@ -45,6 +45,36 @@ std::vector<AttrValue> values_for(const AttrSpec &a) {
     return all;
 }
 
+using AttrList = std::vector<std::pair<std::string, AttrValue>>;
+
+// Returns lists of attributes with one value that may be wrong, and a second list of the rank's
+// length: begin and size have equal lengths.
+std::vector<AttrList> attribute_lists(const OpRecord &record, int rank) {
+    std::vector<AttrList> lists = {{}};
+    for (const AttrSpec &a : record.attrs) {
+        for (const AttrValue &v : values_for(a)) {
+            lists.push_back({{a.name, v}});
+            for (const AttrSpec &other : record.attrs) {
+                if (other.name != a.name && other.kind == AttrKind::ints)
+                    lists.push_back({{a.name, v}, {other.name, Ints(size_t(rank), 1)}});
+            }
+        }
+    }
+    return lists;
+}
+
+// Calls the op; returns true if it throws, and expects that the error names the op.
+bool is_rejected(const std::string &op, const AttrList &attrs, const std::vector<Tensor> &in) {
+    try {
+        (void)Primitive(op.c_str(), attrs).run(in);
+        return false;
+    } catch (const Error &e) {
+        EXPECT_TRUE(std::string(e.what()).starts_with("[" + op + "] "))
+            << op << " of " << (in.empty() ? "nothing" : in[0].shape().text()) << ": " << e.what();
+        return true;
+    }
+}
+
 TEST(InvalidArguments, ErrorsNameTheCompositeOp) {
     int calls = 0, rejected = 0;
     for (const RegisteredOp *op : library().ops()) {
@@ -52,28 +82,9 @@ TEST(InvalidArguments, ErrorsNameTheCompositeOp) {
         for (const Shape &shape :
              {Shape{2, 3}, Shape{}, Shape{0, 3}, Shape{1, 1, 1, 1, 1, 1, 1, 1}}) {
             const std::vector<Tensor> in(op->signature.inputs.size(), Tensor::ones(shape));
-            std::vector<std::vector<std::pair<std::string, AttrValue>>> lists = {{}};
-            for (const AttrSpec &a : op->record.attrs) {
-                for (const AttrValue &v : values_for(a)) {
-                    lists.push_back({{a.name, v}});
-                    // Lists that have equal lengths: begin and size.
-                    for (const AttrSpec &other : op->record.attrs) {
-                        if (other.name != a.name && other.kind == AttrKind::ints) {
-                            lists.push_back(
-                                {{a.name, v}, {other.name, Ints(size_t(shape.rank()), 1)}});
-                        }
-                    }
-                }
-            }
-            for (const auto &attrs : lists) {
-                try {
-                    calls++;
-                    (void)Primitive(op->record.name.c_str(), attrs).run(in);
-                } catch (const Error &e) {
-                    rejected++;
-                    EXPECT_TRUE(std::string(e.what()).starts_with("[" + op->record.name + "] "))
-                        << op->record.name << " of " << shape.text() << ": " << e.what();
-                }
+            for (const AttrList &attrs : attribute_lists(op->record, shape.rank())) {
+                calls++;
+                rejected += is_rejected(op->record.name, attrs, in);
             }
         }
     }

@@ -84,15 +84,15 @@ TEST(Parallel, UsesAllRequestedWorkers) {
 
 TEST(Parallel, UsesNoMoreThanTheRequestedWorkers) {
     const Threads limit(3);
-    std::atomic<int> inside{0}, most{0};
+    std::atomic<int> inside{0}, max_inside{0};
     parallel_for(0, 60, [&](int64_t) {
         const int now = ++inside;
-        for (int m = most; now > m && !most.compare_exchange_weak(m, now);) {
+        for (int m = max_inside; now > m && !max_inside.compare_exchange_weak(m, now);) {
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         inside--;
     });
-    EXPECT_LE(most, 3);
+    EXPECT_LE(max_inside, 3);
 }
 
 TEST(Parallel, ExceptionsReachTheCaller) {

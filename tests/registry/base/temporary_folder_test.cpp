@@ -44,8 +44,8 @@ TEST(TemporaryFolder, RemovesFoldersOfKilledProcesses) {
         const pid_t pid = fork();
         if (pid == 0) {
             const TemporaryFolder own("work", parent.path);
-            const bool reported = write(ready[1], "x", 1) == 1;
-            if (reported && !dies) pause();
+            const bool is_ready = write(ready[1], "x", 1) == 1;
+            if (is_ready && !dies) pause();
             _exit(0);  // Destructors don't run, as if it was killed.
         }
         char byte;

@@ -1,4 +1,4 @@
-// The small functions of registry/base/text.h and registry/base/integer.h.
+// Tests the small functions of registry/base/text.h and registry/base/integer.h.
 #include "registry/base/text.h"
 
 #include <gtest/gtest.h>

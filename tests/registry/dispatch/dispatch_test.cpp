@@ -48,7 +48,7 @@ TEST(Dispatch, SoftmaxAlongAnyAxis) {
     EXPECT_THROW(F::softmax(x, 2), ShapeError);
 }
 
-TEST(Dispatch, ACachedAddIsCheap) {
+TEST(Dispatch, CachedAddIsFast) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer's time says nothing";
 #endif

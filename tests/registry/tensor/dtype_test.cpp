@@ -73,16 +73,16 @@ template<class T> void rounding(int largest) {
     for (int bits = 0; bits < largest; bits++) {
         const double a = float(of_bits<T>(bits));
         const double b = float(of_bits<T>(bits + 1));
-        const double middle = (a + b) / 2;
+        const double midpoint = (a + b) / 2;
         const int even = bits % 2 ? bits + 1 : bits;
         for (const double sign : {1.0, -1.0}) {
             const int s = sign < 0 ? 0x8000 : 0;
-            ASSERT_EQ(convert<T>(sign * middle).bits, even | s) << bits;
+            ASSERT_EQ(convert<T>(sign * midpoint).bits, even | s) << bits;
             // Rounding to float first would round these twice.
-            ASSERT_EQ(convert<T>(sign * std::nextafter(middle, a)).bits, bits | s) << bits;
-            ASSERT_EQ(convert<T>(sign * std::nextafter(middle, b)).bits, (bits + 1) | s) << bits;
-            const auto f = float(middle);
-            if (double(f) != middle) continue;  // The midpoint is below float's subnormals.
+            ASSERT_EQ(convert<T>(sign * std::nextafter(midpoint, a)).bits, bits | s) << bits;
+            ASSERT_EQ(convert<T>(sign * std::nextafter(midpoint, b)).bits, (bits + 1) | s) << bits;
+            const auto f = float(midpoint);
+            if (double(f) != midpoint) continue;  // The midpoint is below float's subnormals.
             ASSERT_EQ(T(float(sign) * f).bits, even | s) << bits;
             ASSERT_EQ(T(float(sign) * std::nextafter(f, float(a))).bits, bits | s) << bits;
             ASSERT_EQ(T(float(sign) * std::nextafter(f, float(b))).bits, (bits + 1) | s) << bits;

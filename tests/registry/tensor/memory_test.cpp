@@ -153,7 +153,7 @@ TEST(Memory, RejectsImpossibleSizes) {
 
 // Under a limit, cached blocks are released first; then calls fail and change nothing. Without the
 // limit they succeed again.
-TEST(Memory, KeepsToItsLimit) {
+TEST(Memory, RespectsItsLimit) {
     void *const held = allocate(6 << 20);
     release(allocate(9 << 20));  // The cached block hinders no other allocation.
     set_limit(16 << 20);

@@ -46,116 +46,140 @@ struct Naive {
     }
 };
 
-void expect_same(const Tensor &t, const Naive &n, const std::string &story) {
-    ASSERT_EQ(t.shape(), n.shape) << story;
-    ASSERT_EQ(t.to_vector<double>(), n.values) << story;
+void expect_same(const Tensor &t, const Naive &n, const std::string &history) {
+    ASSERT_EQ(t.shape(), n.shape) << history;
+    ASSERT_EQ(t.to_vector<double>(), n.values) << history;
     const Naive read = Naive::make(t.shape(), [&](const Shape &i) { return t.at(i); });
-    ASSERT_EQ(read.values, n.values) << story;
+    ASSERT_EQ(read.values, n.values) << history;
     const bool one_piece = t.elements() < 2 ||
                            (t.can_reshape({-1}) && t.reshape({-1}).strides() == Shape{1});
-    ASSERT_EQ(t.dense(), one_piece) << story;
+    ASSERT_EQ(t.dense(), one_piece) << history;
 }
 
-TEST(Tensors, RandomChainsOfViewsMatchNaiveIndexing) {
-    std::mt19937 random(7);
-    const auto below = [&](int64_t n) {
-        return int64_t(random() % uint64_t(std::max<int64_t>(n, 1)));
-    };
-    for (int round = 0; round < 400; round++) {
+// A tensor and its naive twin, to which the same random views are applied.
+class RandomViews {
+public:
+    explicit RandomViews(std::mt19937 &random) : random_(random) {
         Shape start;
         for (int64_t r = below(5); r >= 0; r--)
             start.push_back(below(12) == 0 ? 0 : 1 + below(5));
-        Tensor t = counting(start);
-        Naive n{start, t.to_vector<double>()};
-        std::string story = start.text();
+        t_ = counting(start);
+        n_ = {start, t_.to_vector<double>()};
+        history_ = start.text();
+    }
+    void step() {
+        switch (below(6)) {
+        case 0: transpose(); break;
+        case 1: slice(); break;
+        case 2: expand(); break;
+        case 3: reshape(); break;
+        case 4: unsqueeze(); break;
+        default: squeeze();
+        }
+        expect_same(t_, n_, history_);
+    }
+
+private:
+    int64_t below(int64_t n) { return int64_t(random_() % uint64_t(std::max<int64_t>(n, 1))); }
+
+    void transpose() {
+        const int rank = t_.rank();
+        std::vector<int> p(static_cast<size_t>(rank));
+        std::iota(p.begin(), p.end(), 0);
+        std::shuffle(p.begin(), p.end(), random_);
+        Shape s = n_.shape;
+        for (int i = 0; i < rank; i++)
+            s[i] = n_.shape[p[size_t(i)]];
+        n_ = Naive::make(s, [&](const Shape &index) {
+            Shape from = index;
+            for (int i = 0; i < rank; i++)
+                from[p[size_t(i)]] = index[i];
+            return n_.at(from);
+        });
+        t_ = t_.transpose(p);
+        history_ += " transpose";
+    }
+    void slice() {
+        const int rank = t_.rank();
+        if (!rank) return;
+        const int axis = int(below(rank));
+        const int64_t from = below(n_.shape[axis] + 1);
+        const int64_t to = from + below(n_.shape[axis] - from + 1);
+        const int64_t by = 1 + below(3);
+        Shape s = n_.shape;
+        s[axis] = 0;
+        for (int64_t i = from; i < to; i += by)
+            s[axis]++;
+        n_ = Naive::make(s, [&](Shape index) {
+            index[axis] = from + index[axis] * by;
+            return n_.at(index);
+        });
+        t_ = t_.slice(axis - (below(2) ? rank : 0), from, to, by);
+        history_ += " slice " + std::to_string(axis) + ":" + std::to_string(from) + "," +
+                    std::to_string(to) + "," + std::to_string(by);
+    }
+    // Expands extents of 1, and may insert a dimension in front.
+    void expand() {
+        const int rank = t_.rank();
+        Shape s = n_.shape;
+        for (int i = 0; i < rank; i++)
+            if (s[i] == 1) s[i] = below(4);
+        const bool front = rank < 6 && below(2);
+        if (front) s.insert(0, 2);
+        n_ = Naive::make(s, [&](Shape index) {
+            if (front) index.erase(0);
+            for (int i = 0; i < rank; i++)
+                if (n_.shape[i] == 1) index[i] = 0;
+            return n_.at(index);
+        });
+        t_ = t_.expand(s);
+        history_ += " expand " + s.text();
+    }
+    // Reshapes to a random factorisation, through a copy if no view has that shape.
+    void reshape() {
+        Shape s;
+        int64_t left = t_.elements();
+        while (left > 1 && s.rank() < 6) {
+            int64_t f = 1 + below(left);
+            while (left % f)
+                f--;
+            s.push_back(f);
+            left /= f;
+        }
+        if (t_.elements() > 0 && s.rank() < 7) s.push_back(-1);
+        if (t_.elements() == 0) s = {0, 3};
+        history_ += " reshape " + s.text();
+        if (!t_.can_reshape(s)) {
+            EXPECT_THROW(t_.reshape(s), ShapeError) << history_;
+            EXPECT_FALSE(t_.dense()) << history_;
+            t_ = t_.contiguous();
+        }
+        t_ = t_.reshape(s);
+        n_.shape = t_.shape();
+    }
+    void unsqueeze() {
+        if (t_.rank() == max_rank) return;
+        t_ = t_.unsqueeze(int(below(t_.rank() + 1)));
+        n_.shape = t_.shape();
+    }
+    void squeeze() {
+        if (!t_.rank() || t_.shape().back() != 1) return;
+        t_ = t_.squeeze(-1);
+        n_.shape.erase(n_.shape.rank() - 1);
+    }
+
+    std::mt19937 &random_;
+    Tensor t_;
+    Naive n_;
+    std::string history_;
+};
+
+TEST(Tensors, RandomChainsOfViewsMatchNaiveIndexing) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 400; round++) {
+        RandomViews views(random);
         for (int step = 0; step < 6; step++) {
-            const int rank = t.rank();
-            switch (below(6)) {
-            case 0: {  // transpose
-                std::vector<int> p(static_cast<size_t>(rank));
-                std::iota(p.begin(), p.end(), 0);
-                std::shuffle(p.begin(), p.end(), random);
-                Shape s = n.shape;
-                for (int i = 0; i < rank; i++)
-                    s[i] = n.shape[p[size_t(i)]];
-                n = Naive::make(s, [&](const Shape &index) {
-                    Shape from = index;
-                    for (int i = 0; i < rank; i++)
-                        from[p[size_t(i)]] = index[i];
-                    return n.at(from);
-                });
-                t = t.transpose(p);
-                story += " transpose";
-                break;
-            }
-            case 1: {  // slice
-                if (!rank) break;
-                const int axis = int(below(rank));
-                const int64_t from = below(n.shape[axis] + 1);
-                const int64_t to = from + below(n.shape[axis] - from + 1);
-                const int64_t by = 1 + below(3);
-                Shape s = n.shape;
-                s[axis] = 0;
-                for (int64_t i = from; i < to; i += by)
-                    s[axis]++;
-                n = Naive::make(s, [&](Shape index) {
-                    index[axis] = from + index[axis] * by;
-                    return n.at(index);
-                });
-                t = t.slice(axis - (below(2) ? rank : 0), from, to, by);
-                story += " slice " + std::to_string(axis) + ":" + std::to_string(from) + "," +
-                         std::to_string(to) + "," + std::to_string(by);
-                break;
-            }
-            case 2: {  // expand: extents of 1, and a new one in front
-                Shape s = n.shape;
-                for (int i = 0; i < rank; i++)
-                    if (s[i] == 1) s[i] = below(4);
-                const bool front = rank < 6 && below(2);
-                if (front) s.insert(0, 2);
-                n = Naive::make(s, [&](Shape index) {
-                    if (front) index.erase(0);
-                    for (int i = 0; i < rank; i++)
-                        if (n.shape[i] == 1) index[i] = 0;
-                    return n.at(index);
-                });
-                t = t.expand(s);
-                story += " expand " + s.text();
-                break;
-            }
-            case 3: {  // reshape where it may be, through a copy where not
-                Shape s;
-                int64_t left = t.elements();
-                while (left > 1 && s.rank() < 6) {
-                    int64_t f = 1 + below(left);
-                    while (left % f)
-                        f--;
-                    s.push_back(f);
-                    left /= f;
-                }
-                if (t.elements() > 0 && s.rank() < 7) s.push_back(-1);
-                if (t.elements() == 0) s = {0, 3};
-                story += " reshape " + s.text();
-                if (!t.can_reshape(s)) {
-                    EXPECT_THROW(t.reshape(s), ShapeError) << story;
-                    EXPECT_FALSE(t.dense()) << story;
-                    t = t.contiguous();
-                }
-                t = t.reshape(s);
-                n.shape = t.shape();
-                break;
-            }
-            case 4:
-                if (rank == max_rank) break;
-                t = t.unsqueeze(int(below(rank + 1)));
-                n.shape = t.shape();
-                break;
-            default:
-                if (!rank || t.shape().back() != 1) break;
-                t = t.squeeze(-1);
-                n.shape.erase(rank - 1);
-            }
-            expect_same(t, n, story);
+            views.step();
             if (testing::Test::HasFatalFailure()) return;
         }
     }
@@ -268,6 +292,25 @@ TEST(Tensors, LargeCopiesAreRightForAnyNumberOfThreads) {
     set_threads(0);
 }
 
+// Copies a transposed matrix of `rows` x `columns`, both with gaps of `gap` elements behind their
+// rows, and returns the number of wrong elements.
+int64_t wrong_in_transposed_copy(DType t, int64_t rows, int64_t columns, int64_t gap) {
+    const Tensor from = Tensor::empty({columns, rows + gap}, DType::i32);
+    for (int64_t e = 0; e < from.elements(); e++)
+        from.data<int32_t>()[e] = int32_t(e * 37 % 251);
+    const Tensor whole = Tensor::zeros({rows, columns + gap}, t);
+    whole.slice(1, 0, columns).assign(from.to(t).slice(1, 0, rows).transpose({1, 0}));
+    const std::vector<double> got = whole.to_vector<double>();
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns + gap; j++) {
+            wrong += got[size_t(i * (columns + gap) + j)] !=
+                     (j < columns ? double((j * (rows + gap) + i) * 37 % 251) : 0);
+        }
+    }
+    return wrong;
+}
+
 // Copies elements of every size, with tiles that fit and that don't, few rows and few columns,
 // dense and with gaps. Each instruction set of this machine runs as HALYARD_ISA selects it for the
 // whole program.
@@ -277,21 +320,7 @@ TEST(Tensors, TransposedCopiesMoveEveryElement) {
         for (int64_t rows : extents) {
             for (int64_t columns : extents) {
                 for (int64_t gap : {0, 3}) {
-                    const Tensor from = Tensor::empty({columns, rows + gap}, DType::i32);
-                    for (int64_t e = 0; e < from.elements(); e++)
-                        from.data<int32_t>()[e] = int32_t(e * 37 % 251);
-                    const Tensor whole = Tensor::zeros({rows, columns + gap}, t);
-                    whole.slice(1, 0, columns)
-                        .assign(from.to(t).slice(1, 0, rows).transpose({1, 0}));
-                    const std::vector<double> got = whole.to_vector<double>();
-                    int64_t wrong = 0;
-                    for (int64_t i = 0; i < rows; i++) {
-                        for (int64_t j = 0; j < columns + gap; j++) {
-                            wrong += got[size_t(i * (columns + gap) + j)] !=
-                                     (j < columns ? double((j * (rows + gap) + i) * 37 % 251) : 0);
-                        }
-                    }
-                    ASSERT_EQ(wrong, 0)
+                    ASSERT_EQ(wrong_in_transposed_copy(t, rows, columns, gap), 0)
                         << name_of(t) << " " << rows << " x " << columns << " gap " << gap;
                 }
             }

@@ -28,7 +28,7 @@ struct BlockedSoftmax : Op {
     const bool dropped;
     Func x = input("x");
     Func y = output("y");
-    Func peak{"peak"}, e{"e"}, total{"total"};
+    Func row_max{"peak"}, e{"e"}, total{"total"};
     Var j{"j"}, i{"i"}, ji{"ji"};
     RDom k, added;
 
@@ -36,34 +36,34 @@ struct BlockedSoftmax : Op {
         const Expr whole = size("c") / lanes * lanes;
         k = RDom(0, size("c"));
         added = RDom(0, variant == "blocks" && dropped ? whole : size("c"));
-        peak(i) = math::lowest();
-        peak(i) = max(peak(i), x(k, i));
-        e(j, i) = math::exp_nonpositive(x(j, i) - peak(i));
+        row_max(i) = math::lowest();
+        row_max(i) = max(row_max(i), x(k, i));
+        e(j, i) = math::exp_nonpositive(x(j, i) - row_max(i));
         total(i) += e(added, i);
         y(j, i) = e(j, i) / total(i);
     }
     void schedule(const Cpu &cpu) override {
         store().vectorize(var(0), cpu.lanes, Tail::GuardWithIf);
-        for (Func f : {peak, e, total})
+        for (Func f : {row_max, e, total})
             f.compute_at(store(), var(1));
     }
     void schedule(const Gpu &) override {
         store().gpu_tile(var(0), ji, 16, Tail::GuardWithIf).gpu_blocks(var(1));
-        for (Func f : {peak, total}) {
+        for (Func f : {row_max, total}) {
             f.compute_root().gpu_tile(i, ji, 8, Tail::GuardWithIf);
             f.update().gpu_tile(i, ji, 8, Tail::GuardWithIf);
         }
     }
     void reference(Problem &p) const override {
         for (int64_t r = 0; r < p["n"]; r++) {
-            double most = -INFINITY;
+            double largest = -INFINITY;
             double sum = 0;
             for (int64_t c = 0; c < p["c"]; c++)
-                most = std::max(most, p("x")(r, c));
+                largest = std::max(largest, p("x")(r, c));
             for (int64_t c = 0; c < p["c"]; c++)
-                sum += std::exp(p("x")(r, c) - most);
+                sum += std::exp(p("x")(r, c) - largest);
             for (int64_t c = 0; c < p["c"]; c++)
-                p("y")(r, c) = std::exp(p("x")(r, c) - most) / sum;
+                p("y")(r, c) = std::exp(p("x")(r, c) - largest) / sum;
         }
     }
 };

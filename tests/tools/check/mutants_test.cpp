@@ -107,7 +107,7 @@ TEST(Mutants, EqualValuesRevealAComparison) {
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").status,
               Mutant::caught);
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").status,
-              Mutant::rejected);
+              Mutant::refused);
 }
 
 // The kernel has a loop of its own for rows that are not contiguous, as with axis=0.
@@ -121,7 +121,7 @@ TEST(Mutants, AnyKernelGetsFaults) {
     o.everywhere = true;
     std::set<std::string> places;
     for (auto &m : try_mutants(o)) {
-        EXPECT_NE(m.status, Mutant::rejected) << m.text() << ": " << m.output;
+        EXPECT_NE(m.status, Mutant::refused) << m.text() << ": " << m.output;
         places.insert(m.place);
         o.only = {m.text()};
     }
@@ -171,7 +171,7 @@ TEST(Mutants, ProgramsGetFaults) {
 
 TEST(Mutants, RejectAnInapplicableFault) {
     const Mutant m = tried("relu", "relu missing-init: store to total");
-    EXPECT_EQ(m.status, Mutant::rejected);
+    EXPECT_EQ(m.status, Mutant::refused);
     EXPECT_NE(m.output.find("no place for the fault 'missing-init: store to total'"),
               std::string::npos)
         << m.output;

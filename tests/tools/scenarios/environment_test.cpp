@@ -46,7 +46,7 @@ TEST_F(Environment, WithoutATemporaryFolder) {
 }
 
 // Errors of the standard library are reported like our own.
-TEST_F(Environment, ALinkToItself) {
+TEST_F(Environment, RejectsALinkToItself) {
     fs::create_symlink("loop", dir / "loop");
     expect_rejected("new my_op --project loop",
                     "[loop] can't be used: Too many levels of symbolic links");

@@ -125,9 +125,9 @@ TEST_F(RecordFiles, SkipInvalidLines) {
     const RecordFile f = read_records(path);
     ASSERT_EQ(f.records.size(), 2u);
     EXPECT_EQ(f.lines, (std::vector<int>{2, 6}));
-    ASSERT_EQ(f.rejected.size(), 2u);
-    EXPECT_EQ(f.rejected[0], path + ":3: isn't made of name=value words, or its end is missing");
-    EXPECT_TRUE(f.rejected[1].starts_with(path + ":4: ")) << f.rejected[1];
+    ASSERT_EQ(f.refused.size(), 2u);
+    EXPECT_EQ(f.refused[0], path + ":3: isn't made of name=value words, or its end is missing");
+    EXPECT_TRUE(f.refused[1].starts_with(path + ":4: ")) << f.refused[1];
 }
 
 TEST_F(RecordFiles, AppendAfterATruncatedLine) {
@@ -138,7 +138,7 @@ TEST_F(RecordFiles, AppendAfterATruncatedLine) {
     const RecordFile f = read_records(path);
     ASSERT_EQ(f.records.size(), 2u);
     EXPECT_EQ(f.records[1].op, "relu");
-    EXPECT_EQ(f.rejected.size(), 1u);
+    EXPECT_EQ(f.refused.size(), 1u);
 }
 
 std::string bytes_of(const std::string &path) {
@@ -230,13 +230,13 @@ TEST(Decision, UsesOnlyValidRecords) {
     const Decision d = decide(records, q);
     EXPECT_EQ(d.best, &records[5]);
     EXPECT_EQ(d.usable.size(), 2u);
-    ASSERT_EQ(d.rejected.size(), 4u);
-    EXPECT_EQ(d.rejected[0].second,
+    ASSERT_EQ(d.refused.size(), 4u);
+    EXPECT_EQ(d.refused[0].second,
               "stale: of algorithm 1111111111111111, it is 0123456789abcdef now");
-    EXPECT_EQ(d.rejected[1].second, "was measured on another, this is " + this_cpu());
-    EXPECT_EQ(d.rejected[2].second,
+    EXPECT_EQ(d.refused[1].second, "was measured on another, this is " + this_cpu());
+    EXPECT_EQ(d.refused[2].second,
               "was measured with kit 0.0.1, this is " + std::string(version()));
-    EXPECT_EQ(d.rejected[3].second, "breach: wrong");
+    EXPECT_EQ(d.refused[3].second, "breach: wrong");
     q.against = "1111111111111111";
     EXPECT_EQ(decide(records, q).best, nullptr) << "it was timed beside another default";
     q.against = "";

@@ -42,6 +42,18 @@ Batch golden_batch() {
     return {hash_uniform({32, 1, 32, 32}, 100), Tensor::from(labels, {32})};
 }
 
+nlohmann::json golden_run(const std::string &file) {
+    return nlohmann::json::parse(std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/" + file));
+}
+
+Tensor normalised(const Tensor &images) {
+    const Tensor t = images.to(DType::f32).reshape({images.size(0), 1, 32, 32});
+    for (int64_t i = 0; i < t.elements(); i++) {
+        t.data<float>()[i] = (t.data<float>()[i] * float(1 / 255.0) - 0.1307f) * float(1 / 0.3081);
+    }
+    return t;
+}
+
 }  // namespace
 
 // The float64 run of the same network differs from these goldens by 1.9e-6 (logits), 3e-7
@@ -126,21 +138,9 @@ TEST(LeNet5, LossScaleChangesNothing) {
 // goldens. So the first seven epochs are compared to within 1e-4, and the last three to within
 // MindSpore's own differences.
 TEST(LeNet5, DigitsMatchReferenceB) {
-    const auto run_of = [](const char *file) {
-        return nlohmann::json::parse(
-            std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/" + std::string(file)));
-    };
-    const nlohmann::json golden = run_of("lenet_digits_B.json"),
-                         other = run_of("lenet_digits_B_zen5.json");
+    const nlohmann::json golden = golden_run("lenet_digits_B.json");
+    const nlohmann::json other = golden_run("lenet_digits_B_zen5.json");
     const std::string dir = HALYARD_SOURCE_DIR "/data/digits/32/";
-    const auto normalised = [](const Tensor &images) {
-        const Tensor t = images.to(DType::f32).reshape({images.size(0), 1, 32, 32});
-        for (int64_t i = 0; i < t.elements(); i++) {
-            t.data<float>()[i] = (t.data<float>()[i] * float(1 / 255.0) - 0.1307f) *
-                                 float(1 / 0.3081);
-        }
-        return t;
-    };
     const auto train = dataset::read_idx_pair(dir + "train/train-images-idx3-ubyte",
                                               dir + "train/train-labels-idx1-ubyte");
     const auto test = dataset::read_idx_pair(dir + "test/t10k-images-idx3-ubyte",
@@ -161,7 +161,7 @@ TEST(LeNet5, DigitsMatchReferenceB) {
 
     const std::vector<double> losses = golden.at("losses"), means = golden.at("epoch_mean_loss");
     const std::vector<double> other_means = other.at("epoch_mean_loss");
-    double apart[2] = {0, 0};  // The largest distance from each run.
+    double distance[2] = {0, 0};  // The largest distance from each run.
     const int64_t blocks = x.size(0) / 32;
     ASSERT_EQ(size_t(blocks) * means.size(), losses.size());
     for (size_t epoch = 0; epoch < means.size(); epoch++) {
@@ -178,13 +178,13 @@ TEST(LeNet5, DigitsMatchReferenceB) {
         if (epoch < 7) {
             EXPECT_NEAR(mean, means[epoch], 1e-4) << "epoch " << epoch;
         }
-        apart[0] = std::max(apart[0], std::abs(mean - means[epoch]));
-        apart[1] = std::max(apart[1], std::abs(mean - other_means[epoch]));
+        distance[0] = std::max(distance[0], std::abs(mean - means[epoch]));
+        distance[1] = std::max(distance[1], std::abs(mean - other_means[epoch]));
     }
-    RecordProperty("apart_from_goldens", std::to_string(apart[0]));
-    RecordProperty("apart_from_zen5", std::to_string(apart[1]));
-    EXPECT_LT(std::min(apart[0], apart[1]), 2.6e-3)
-        << apart[0] << " from the goldens' CPU, " << apart[1] << " from the Zen 5";
+    RecordProperty("apart_from_goldens", std::to_string(distance[0]));
+    RecordProperty("apart_from_zen5", std::to_string(distance[1]));
+    EXPECT_LT(std::min(distance[0], distance[1]), 2.6e-3)
+        << distance[0] << " from the goldens' CPU, " << distance[1] << " from the Zen 5";
     // Two images of 360.
     EXPECT_NEAR(model.eval(test_set).at("accuracy"),
                 golden.at("epoch_test_acc").back().get<double>(), 0.006);

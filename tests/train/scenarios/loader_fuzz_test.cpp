@@ -44,11 +44,11 @@ std::string &current = *new std::string;
 
 // Measures the peak of allocated memory above its initial value; it is 0 without a sanitizer.
 struct Heap {
-    static inline int64_t now = 0, most = 0;
+    static inline int64_t now = 0, peak = 0;
 #ifdef __SANITIZE_ADDRESS__
     static void install() {
         static const int installed = __sanitizer_install_malloc_and_free_hooks(
-            [](const volatile void *, size_t n) { most = std::max(most, now += int64_t(n)); },
+            [](const volatile void *, size_t n) { peak = std::max(peak, now += int64_t(n)); },
             [](const volatile void *p) {
                 if (p) now -= int64_t(__sanitizer_get_allocated_size(p));
             });
@@ -172,26 +172,27 @@ void repair_ckpt(std::string &s) {
               crc32(0, reinterpret_cast<const Bytef *>(s.data()), (uInt)(s.size() - 17)))));
 }
 
-std::vector<Format> formats() {
-    const auto golden = [](const std::string &name) { return bytes_in(goldens + name); };
-    std::string idx("\0\0\10\3\0\0\0\3\0\0\0\4\0\0\0\5", 16);
-    idx += std::string(60, 'x');
-    const std::string tar = golden("records.tar").substr(0, 6144);
+std::string golden(const std::string &name) {
+    return bytes_in(goldens + name);
+}
+
+std::string gzip(const std::string &text) {
     std::string packed(4096, '\0');
     z_stream z = {};
     deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY);
-    z.next_in = (Bytef *)tar.data();
-    z.avail_in = (uInt)tar.size();
+    z.next_in = (Bytef *)text.data();
+    z.avail_in = (uInt)text.size();
     z.next_out = (Bytef *)packed.data();
     z.avail_out = (uInt)packed.size();
     deflate(&z, Z_FINISH);
     packed.resize(z.total_out);
     deflateEnd(&z);
-    const std::string npy = testing::TempDir() + "fuzz.npy";
-    save_npy(npy, Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));
-    const auto web = [](const std::string &path) {
-        count_rows(WebDataset({path}, {"jpg;png", "cls", "__key__"}));
-    };
+    return packed;
+}
+
+std::vector<Format> image_formats() {
+    std::string idx("\0\0\10\3\0\0\0\3\0\0\0\4\0\0\0\5", 16);
+    idx += std::string(60, 'x');
     const auto image = [](const std::string &path) { decode_image(read_bytes(path), "image"); };
     return {
         {"idx", {idx}, [](const std::string &path) { read_idx(path, 3); }},
@@ -224,13 +225,29 @@ std::vector<Format> formats() {
          10 * 8 * 1032,
          repair_png,
          rearranged_png},
+    };
+}
+
+std::vector<Format> record_formats() {
+    const std::string tar = golden("records.tar").substr(0, 6144);
+    const auto web = [](const std::string &path) {
+        count_rows(WebDataset({path}, {"jpg;png", "cls", "__key__"}));
+    };
+    return {
         {"tar", {tar}, web, 8, repair_tar},
-        {"tar.gz", {packed}, web, 1032},
+        {"tar.gz", {gzip(tar)}, web, 1032},
         {"tfrecord",
          {golden("records.tfrecord")},
          [](const std::string &path) { count_rows(TFRecordDataset({path})); },
          64,
          repair_records},
+    };
+}
+
+std::vector<Format> tensor_formats() {
+    const std::string npy = testing::TempDir() + "fuzz.npy";
+    save_npy(npy, Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));
+    return {
         {"safetensors",
          {golden("checkpoint.safetensors")},
          [](const std::string &path) { load_safetensors(path); },
@@ -243,6 +260,13 @@ std::vector<Format> formats() {
         {"npy", {bytes_in(npy)}, [](const std::string &path) { load_npy(path); }},
         {"npz", {golden("records.npz")}, [](const std::string &path) { load_npz(path); }, 4},
     };
+}
+
+std::vector<Format> formats() {
+    std::vector<Format> all;
+    for (const auto &some : {image_formats(), record_formats(), tensor_formats()})
+        all.insert(all.end(), some.begin(), some.end());
+    return all;
 }
 
 // Applies one to four changes of the kinds that find faults: bytes, integers of either byte order,
@@ -292,7 +316,7 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
     bool read(const std::string &bytes) {
         file.put(bytes);
         current = bytes;
-        Heap::most = Heap::now;
+        Heap::peak = Heap::now;
         const int64_t before = Heap::now;
         bool rejected = false;
         try {
@@ -303,8 +327,8 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
         // Streams, zlib's window and messages take this. libarchive accepts a name's length up to a
         // megabyte, and doubles its buffer to that; libzip accepts a number of entries up to 65535.
         const bool archive = GetParam().name.starts_with("tar") || GetParam().name == "npz";
-        const int64_t besides = archive ? 4 << 20 : 512 << 10;
-        EXPECT_LE(Heap::most - before, GetParam().memory * int64_t(bytes.size()) + besides);
+        const int64_t overhead = archive ? 4 << 20 : 512 << 10;
+        EXPECT_LE(Heap::peak - before, GetParam().memory * int64_t(bytes.size()) + overhead);
         return rejected;
     }
     const MemoryFile file;

@@ -213,7 +213,7 @@ TEST(EdgeDistances, MatchMindSpore) {
     EXPECT_THROW(HausdorffDistance("taxicab", 101), AttrError);
 }
 
-TEST(Metrics, NamesOfTheOthers) {
+TEST(Metrics, CreatesOtherMetricsByName) {
     for (const char *name : {"confusion_matrix_metric", "dice", "perplexity", "roc"})
         EXPECT_EQ(Metrics({name}).all()[0].name, name);
     EXPECT_THROW(Metrics({"luck"}), AttrError);

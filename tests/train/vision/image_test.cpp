@@ -247,7 +247,7 @@ TEST_F(Images, LimitIsAnOption) {
 }
 
 // Every scan of a progressive JPEG visits the full image, and takes a few bytes.
-TEST_F(Images, AJpegHasAtMostAHundredScans) {
+TEST_F(Images, RejectsJpegsOfMoreThanAHundredScans) {
     std::string jpeg("\xFF\xD8\xFF\xDB\0\x43\0", 7);
     jpeg += std::string(64, '\1') + std::string("\xFF\xC2\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0", 13);
     for (const char table : {'\0', '\x10'}) {

@@ -1,4 +1,4 @@
-"""A recording stand-in for MindSpore's registration of custom operators: what an emitted file says, as `registered`."""
+"""A recording stand-in for MindSpore's registration of custom operators: `registered` has the contents of an emitted file."""
 registered = []
 
 

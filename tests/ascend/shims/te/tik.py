@@ -1,4 +1,4 @@
-"""A recording stand-in for TIK: takes the calls that an emitted kernel makes, checks their arity, and writes the program they are.
+"""A recording stand-in for TIK: it takes the calls of an emitted kernel, checks their arity, and writes the program.
 
 Own code, from the public descriptions of the signatures. `Tik().text` is a .dv program without flags and addresses: what TIK inserts
 and chooses itself. Integer expressions are kept as text; float registers as the instruction that computes them.
@@ -19,7 +19,7 @@ REDUCE = "mask dst src repeat_times dst_rep_stride src_blk_stride src_rep_stride
 COMPARE = "dst src0 src1 repeat_times src0_rep_stride src1_rep_stride"
 OLD_COMPARE = "dst src0 src1 repeat_times src0_blk_stride src1_blk_stride src0_rep_stride src1_rep_stride"
 
-# The parameters of each call; those after | may be left out.
+# The parameters of each call; those after | are optional.
 SIGNATURES = {
     "vec_dup": "mask dst scalar repeat_times dst_rep_stride",
     "vector_dup": "mask dst scalar repeat_times dst_blk_stride dst_rep_stride",
@@ -78,7 +78,7 @@ for method, sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("floordiv", "/")
     setattr(Expr, f"__r{method}__", binary(sign, swapped=True))
 for method, sign in (("lt", "<"), ("le", "<="), ("eq", "=="), ("ne", "!=")):
     setattr(Expr, f"__{method}__", binary(sign))
-for method, sign in (("gt", "<"), ("ge", "<=")):  # 1 <= x asks x whether it is >= 1
+for method, sign in (("gt", "<"), ("ge", "<=")):  # Python evaluates 1 <= x as x >= 1
     setattr(Expr, f"__{method}__", binary(sign, swapped=True))
 
 
@@ -91,7 +91,7 @@ def any(a, b):  # noqa: A001
 
 
 class Math:
-    """a op b of float registers, until a register is set to it."""
+    """The expression `a op b` of float registers, which is assigned to a register later."""
 
     def __init__(self, op, a, b):
         self.op, self.a, self.b = op, a, b
@@ -132,7 +132,7 @@ for method, op in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "
 
 
 class Place:
-    """An element of a tensor, and all after it."""
+    """The part of a tensor from an element on."""
 
     def __init__(self, tensor, offset, dtype):
         self.tensor, self.offset, self.dtype = tensor, offset, dtype

@@ -3,7 +3,7 @@ import math
 import struct
 
 FORMATS = {"float16": "e", "float32": "f", "int32": "i", "int8": "b", "uint8": "B"}
-inputs = {}  # by name: what a placeholder holds, as bytes
+inputs = {}  # the bytes of each placeholder, by name
 
 
 def rounded(value, dtype):

@@ -19,11 +19,11 @@ struct Bench : Command {
     }
     // Returns the selected kernel's best time in ns.
     double fastest(const std::string &args) {
-        double least = INFINITY;
+        double best = INFINITY;
         const auto file = benchmarks(args);
         for (auto &run : file.at("benchmarks"))
-            if (run.at("chosen") == 1) least = std::min(least, run.at("real_time").get<double>());
-        return least;
+            if (run.at("chosen") == 1) best = std::min(best, run.at("real_time").get<double>());
+        return best;
     }
     bool answers(const std::string &labels, const std::string &answer) {
         const Result r = halyard(

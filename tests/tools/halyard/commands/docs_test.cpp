@@ -56,10 +56,10 @@ TEST_F(Docs, EveryOpHasACompletePage) {
             EXPECT_GT(section(text, title).size(), 4u) << name << ": " << title;
         EXPECT_FALSE(op["doc"].get<std::string>().empty()) << name;
         for (const char *key : {"signature", "doc", "class", "function", "family"}) {
-            std::string reported = op[key];
-            for (size_t at = 0; (at = reported.find('|', at)) != std::string::npos; at += 2)
-                reported.insert(at, "\\");
-            EXPECT_TRUE(has(text, reported) || has(text, op[key])) << name << ": " << key;
+            std::string value = op[key];
+            for (size_t at = 0; (at = value.find('|', at)) != std::string::npos; at += 2)
+                value.insert(at, "\\");
+            EXPECT_TRUE(has(text, value) || has(text, op[key])) << name << ": " << key;
         }
         for (auto &a : op["attributes"]) {
             EXPECT_TRUE(has(section(text, "Attributes"), "`" + a["name"].get<std::string>() + "`"))
