@@ -79,7 +79,8 @@ std::string cast_text(const RegisteredOp &op, const CastPlan &c) {
     std::string s = "key " + c.key + ": no kernels, there are " + c.there +
                     "; dispatch refuses it, the caller casts ";
     s += names_of(op.signature.inputs, c.inputs) + " to " + name_of(c.to);
-    return s + (c.outputs.empty() ? "" : " and " + names_of(op.signature.outputs, c.outputs) + " back");
+    return s +
+           (c.outputs.empty() ? "" : " and " + names_of(op.signature.outputs, c.outputs) + " back");
 }
 
 void print(const RegisteredOp &op, const Explanation &e, const CastPlan *c, const CallCosts *p) {
