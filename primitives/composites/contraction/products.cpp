@@ -208,7 +208,8 @@ struct VecDot : ProductName {
     }
     Result compose(const Call &call) const override {
         const DType given = call[0].dtype();
-        const Tensor products = cast_to(call[0], wide(given)) * cast_to(call[1], wide(given));
+        const Tensor products = run1(
+            "mul", {cast_to(call[0], wide(given)), cast_to(call[1], wide(given))});
         const Ints axis{normal_axis("vecdot", call.integer("axis"), products.rank())};
         return {cast_to(run1("reduce_sum", {products}, {{"axis", axis}}), given)};
     }

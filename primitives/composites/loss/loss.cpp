@@ -10,6 +10,11 @@ enum class Reduction : uint8_t { mean, none, sum };  // The choices of attribute
 
 LossInputs::LossInputs(const Call &c) : call(c) {
     const DType given = c[0].dtype();
+    if (given == DType::boolean) {
+        const std::string &signature = c.attrs.op().signature;
+        throw DTypeError(c.op(), signature.substr(0, signature.find_first_of("[:")) +
+                                     " is bool, expected a float");
+    }
     const DType d = bytes_of(given) == 2 ? DType::f32 : given;
     for (const Tensor &t : c.in)
         x_.push_back(t.defined() && is_float(t.dtype()) ? cast_to(t, d) : t);

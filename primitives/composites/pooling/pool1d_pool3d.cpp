@@ -82,7 +82,9 @@ Tensor lp_of(const Tensor &given, const Call &call, const Dims &f) {
     if (!(p > 0)) {
         throw AttrError(call.op(), "norm_type is " + std::to_string(p) + ", expected more than 0");
     }
-    const auto power = [&](const Tensor &t, double exponent) { return F::tensor_pow(t, exponent); };
+    const auto power = [&](const Tensor &t, double exponent) {
+        return run1("pow", {t, Tensor::scalar(exponent, t.dtype())});
+    };
     const Tensor sum = run1("avg_pool2d", {power(x, p)},
                             with(planar(call, f, false), {{"divisor_override", 1}}));
     return cast_to(power(sum, 1 / p), given.dtype());

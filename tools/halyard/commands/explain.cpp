@@ -68,7 +68,7 @@ std::optional<CastPlan> cast_of(const RegisteredOp &op, const std::string &dtype
     return cast_for(op, dtype_of(dtype));
 }
 
-std::string join(const std::vector<TensorSpec> &specs, const std::vector<size_t> &places) {
+std::string names_of(const std::vector<TensorSpec> &specs, const std::vector<size_t> &places) {
     std::string text;
     for (size_t k : places)
         text += (text.empty() ? "" : " ") + specs[k].name;
@@ -78,8 +78,9 @@ std::string join(const std::vector<TensorSpec> &specs, const std::vector<size_t>
 std::string cast_text(const RegisteredOp &op, const CastPlan &c) {
     std::string s = "key " + c.key + ": no kernels, there are " + c.there +
                     "; dispatch refuses it, the caller casts ";
-    s += join(op.signature.inputs, c.inputs) + " to " + name_of(c.to);
-    return s + (c.outputs.empty() ? "" : " and " + join(op.signature.outputs, c.outputs) + " back");
+    s += names_of(op.signature.inputs, c.inputs) + " to " + name_of(c.to);
+    return s +
+           (c.outputs.empty() ? "" : " and " + names_of(op.signature.outputs, c.outputs) + " back");
 }
 
 void print(const RegisteredOp &op, const Explanation &e, const CastPlan *c, const CallCosts *p) {

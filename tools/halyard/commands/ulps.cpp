@@ -75,9 +75,9 @@ std::vector<Job> jobs_of(const std::vector<std::string> &names, uint64_t count) 
 }
 
 // Merges the parts of each op's results, in the order of the jobs, and prints them.
-class Results {
+class UlpsResults {
 public:
-    explicit Results(const std::vector<Job> &jobs) : jobs_(jobs) {
+    explicit UlpsResults(const std::vector<Job> &jobs) : jobs_(jobs) {
         std::printf("%-16s %-5s %-9s %10s %7s  %s\n", "op", "dtype", "ISA", "worst ulps", "bound",
                     "where");
     }
@@ -136,7 +136,7 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
         throw AttrError("check", "none of these ops is an elementwise function of one float tensor "
                                  "whose bound is one of ulps");
     }
-    Results results(jobs);
+    UlpsResults results(jobs);
     check::in_workers(
         jobs.size(), at_once,
         [&](size_t i) {
