@@ -104,15 +104,15 @@ double distance_between(const std::string &metric, const std::array<int64_t, 3> 
                         const std::array<int64_t, 3> &b) {
     double squares = 0;
     double sum = 0;
-    double most = 0;
+    double max_difference = 0;
     for (size_t axis = 0; axis < 3; axis++) {
         const auto difference = double(std::llabs(a[axis] - b[axis]));
         squares += difference * difference;
         sum += difference;
-        most = std::max(most, difference);
+        max_difference = std::max(max_difference, difference);
     }
     if (metric == "taxicab") return sum;
-    return metric == "chessboard" ? most : std::sqrt(squares);
+    return metric == "chessboard" ? max_difference : std::sqrt(squares);
 }
 
 double mean_or_infinity(const std::vector<double> &values) {

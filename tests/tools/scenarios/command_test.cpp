@@ -339,9 +339,9 @@ TEST_F(Command, OpensOnlyKernelLibrariesThatFit) {
     expect_refused("ops --kernels " HALYARD_ANY_LIBRARY,
                    "] is no kernel library: it has no symbol halyard_kernels");
     expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_1,
-                   "] was built with kit 7.1.0, kernel ABI ");
+                   "] was built by halyard 7.1.0 with kernel ABI ");
     expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_0,
-                   "] was built with kit 7.1.0, record size 1; this kit, ");
+                   "] was built by halyard 7.1.0 with record size 1, but this is halyard ");
 }
 
 TEST_F(Command, NewWritesAnOpBesideTheOthers) {
