@@ -10,7 +10,7 @@ namespace halyard {
 namespace {
 
 void add_dtype(Op &op, const char *value) {
-    op.attrs.push_back({"dtype", AttrKind::dtype, value, {}, {}, true});
+    op.at_call("dtype", AttrKind::dtype, value);
 }
 
 struct QuantizeKernel : Elementwise {

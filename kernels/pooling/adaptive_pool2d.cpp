@@ -14,7 +14,7 @@ using Halide::Expr;
 struct Adaptive : Op {
     Adaptive(const std::string &name, const std::string &signature) : Op(name, signature) {
         internal = any_strides = true;
-        ints("output_size", "!", {"out_h", "out_w"});
+        required("output_size", AttrKind::ints, {"out_h", "out_w"});
         let("oh", "out_h");
         let("ow", "out_w");
         conditions = {"out_h>=1", "out_w>=1", "h>=1", "w>=1"};

@@ -22,7 +22,7 @@ struct Fill : Draws {
     Fill(const std::string &op_name, const std::string &signature_text, const std::string &formula)
         : Draws(op_name, signature_text) {
         doc = formula;
-        attrs.push_back({"n", AttrKind::integer, "!", {}, {}});
+        required("n", AttrKind::integer);
         conditions = {"n>=1"};
         samples = {"n=1",
                    "n=15",
@@ -70,7 +70,7 @@ struct UniformKernel : Fill {
     UniformKernel()
         : Fill("uniform_kernel", "-> y[n]",
                "y = min(low + u (high - low), most), u in [0, 1) of 24 bits, in f64 of 53") {
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}});
+        attr("dtype", AttrKind::dtype, "f32");
         dtypes = {"f32", "f64"};
         contract = {Contract::products, 1.5};
         samples.push_back("n=1009 low=3 high=5 most=4.99");
@@ -107,7 +107,7 @@ struct NormalKernel : Fill {
     NormalKernel()
         : Fill("normal_kernel", "-> y[n]",
                "y = mean + stddev z, z standard normals in pairs (Box and Muller), |z| <= 6.6") {
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}});
+        attr("dtype", AttrKind::dtype, "f32");
         dtypes = {"f32", "f64"};
         contract = {Contract::products, 4};
         samples.push_back("n=1009 mean=3 stddev=5");
@@ -187,7 +187,7 @@ struct TruncatedNormalKernel : Fill {
     TruncatedNormalKernel()
         : Fill("truncated_normal_kernel", "-> y[n]",
                "y = mean + stddev z, z normal between -2 and 2") {
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}});
+        attr("dtype", AttrKind::dtype, "f32");
         dtypes = {"f32"};
         contract = {Contract::products, 6};
         samples.push_back("n=1009 mean=3 stddev=5");

@@ -34,7 +34,7 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
     form = Form::reduction;
     any_strides = true;
     alias = mindspore;
-    attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
+    at_call("axis", AttrKind::ints, "");
     flag("keep_dims", false);
     declare_variants();
     samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",

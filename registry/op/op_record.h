@@ -24,9 +24,11 @@ enum class Form : uint8_t {
 enum class AttrKind : uint8_t { integer, real, boolean, choice, ints, dtype, text };
 
 struct AttrSpec {
+    static constexpr const char *no_default = "!";
+
     std::string name;
     AttrKind kind = AttrKind::integer;
-    // The default as text: "1", "1e-5", "same", "1,1"; "!" for a required attribute.
+    // The default as text: "1", "1e-5", "same", "1,1"; no_default for a required attribute.
     std::string value;
     // The names of a choice. In expressions the attribute's value is the index, and each name a
     // constant.
@@ -35,6 +37,8 @@ struct AttrSpec {
     std::vector<std::string> parts;
     // A call-time attribute: an argument of the call, not of the primitive's constructor.
     bool at_call = false;
+
+    bool is_required() const { return value == no_default; }
 };
 
 // A derived dimension: an expression over attributes, dimensions and earlier lets.

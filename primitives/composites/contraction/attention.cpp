@@ -113,8 +113,8 @@ struct Attention : Composite {
                     "bool says which keys a query sees, a float is added to the "
                     "scores, an undefined tensor is none. is_causal: query i sees keys 0 to i. "
                     "scale 0 is 1/sqrt(d). A query without keys gets 0") {
-        attrs.push_back({"is_causal", AttrKind::boolean, "0", {}, {}, true});
-        attrs.push_back({"scale", AttrKind::real, "0", {}, {}, true});
+        at_call("is_causal", AttrKind::boolean, "0");
+        at_call("scale", AttrKind::real, "0");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, 40};
         samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5",

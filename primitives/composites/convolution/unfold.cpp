@@ -99,7 +99,7 @@ struct WindowOp : Composite {
         }
     }
     void settings() {
-        ints("kernel_size", "!", {"kernel_h", "kernel_w"});
+        required("kernel_size", AttrKind::ints, {"kernel_h", "kernel_w"});
         ints("dilation", "1,1", {"dilation_h", "dilation_w"});
         ints("padding", "0,0", {"pad_h", "pad_w"});
         ints("stride", "1,1", {"stride_h", "stride_w"});
@@ -161,7 +161,7 @@ struct FoldWindows : WindowOp {
         : WindowOp("fold", "x[n,k,l] -> y[n,k/(kernel_h*kernel_w),h,w]",
                    "y = the sum of what unfold would have read from each element, of x = its "
                    "result: col2im") {
-        ints("output_size", "!", {"h", "w"});
+        required("output_size", AttrKind::ints, {"h", "w"});
         settings();
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::products, 8};

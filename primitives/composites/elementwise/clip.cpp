@@ -29,7 +29,7 @@ struct ClipByNorm : Composite {
         : Composite("clip_by_norm", "x[*] -> y[*]",
                     "y = x min(max_norm / (|x| + 1e-6), 1), |x| the norm of order norm_type over "
                     "all elements") {
-        at_call("max_norm", AttrKind::real, "!");
+        required_at_call("max_norm", AttrKind::real);
         at_call("norm_type", AttrKind::real, "2");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, 16};

@@ -422,7 +422,7 @@ struct RepeatInterleave : Composite {
     RepeatInterleave()
         : Composite("repeat_interleave", "x[*] -> y[*]",
                     "y = every element of x `repeats` times in a row along axis") {
-        at_call("repeats", AttrKind::integer, "!");
+        required_at_call("repeats", AttrKind::integer);
         at_call("axis", AttrKind::integer, "0");
         samples = {"d0=2 d1=3 d2=5 repeats=3 axis=1", "d0=2 d1=3 d2=5 repeats=2 axis=-1"};
     }

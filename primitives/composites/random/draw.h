@@ -20,7 +20,6 @@ protected:
 
     // Appends the attributes that all of them have, behind those of the distribution.
     void seeded(const char *default_dtype = nullptr);
-    void required(const std::string &attr, AttrKind kind) { at_call(attr, kind, "!"); }
 };
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;

@@ -95,7 +95,7 @@ struct Uniform : Distribution {
         : Distribution("uniform", "-> y[n]", "y uniform in [minval, maxval), of `shape`",
                        {"f32", "f64"}) {
         other_names = {"rand"};
-        required("shape", AttrKind::ints);
+        required_at_call("shape", AttrKind::ints);
         at_call("minval", AttrKind::real, "0");
         at_call("maxval", AttrKind::real, "1");
         seeded("f32");
@@ -125,7 +125,7 @@ struct Uniform : Distribution {
 struct Bell : Distribution {
     Bell(const std::string &op_name, const std::string &formula, std::vector<std::string> op_dtypes)
         : Distribution(op_name, "-> y[n]", formula, std::move(op_dtypes)) {
-        required("shape", AttrKind::ints);
+        required_at_call("shape", AttrKind::ints);
         at_call("mean", AttrKind::real, "0");
         at_call("stddev", AttrKind::real, "1");
         seeded("f32");
@@ -193,9 +193,9 @@ struct Randint : Distribution {
         : Distribution("randint", "-> y[n]",
                        "y a whole number in [low, high), of `size`; high - low at most 2^32",
                        {"i64", "i32"}) {
-        required("low", AttrKind::integer);
-        required("high", AttrKind::integer);
-        required("size", AttrKind::ints);
+        required_at_call("low", AttrKind::integer);
+        required_at_call("high", AttrKind::integer);
+        required_at_call("size", AttrKind::ints);
         seeded("i64");
         samples = {"low=0 high=10 size=2,3 seed=7 offset=1",
                    "low=-3 high=-2 size=5 seed=9 offset=0",

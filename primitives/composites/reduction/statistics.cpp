@@ -66,8 +66,8 @@ Result standard_deviation(const Call &call) {
 struct Statistic : Composite {
     Statistic(const std::string &n, const std::string &formula, double ulps)
         : Composite(n, "x[*] -> y[*]", formula) {
-        attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
-        attrs.push_back({"keep_dims", AttrKind::boolean, "0", {}, {}, true});
+        at_call("axis", AttrKind::ints, "");
+        at_call("keep_dims", AttrKind::boolean, "0");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, ulps};
         samples = {"d0=1 d1=1 d2=2 axis=2", "d0=2 d1=3 d2=5", "d0=3 d1=4 d2=33 axis=0,2",
@@ -139,7 +139,7 @@ struct Variance : Statistic {
                     is_root ? "y = sqrt(var(x))" : "y = sum (x - mean x)^2 / (n - ddof), over axis",
                     16),
           root(is_root) {
-        attrs.push_back({"ddof", AttrKind::integer, "0", {}, {}, true});
+        at_call("ddof", AttrKind::integer, "0");
         samples.push_back("d0=3 d1=4 d2=5 axis=1 ddof=1");
     }
     Result compose(const Call &call) const override {
@@ -162,7 +162,7 @@ struct Norm : Statistic {
                     "y = (sum |x|^ord)^(1/ord), over axis; ord inf: max |x|, -inf: min |x|, 0: how "
                     "many x aren't 0",
                     16) {
-        attrs.push_back({"ord", AttrKind::real, "2", {}, {}, true});
+        at_call("ord", AttrKind::real, "2");
         for (const char *ord : {"1", "0", "inf", "-inf", "3"})
             samples.push_back(std::string("d0=3 d1=4 d2=5 axis=1 ord=") + ord);
     }
