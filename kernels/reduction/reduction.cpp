@@ -58,7 +58,7 @@ void Reduction::declare_variants() {
     const auto variant = [this](const char *name, const DimExpr &when, auto tree, auto schedule) {
         const auto algorithm = [this, tree](const Build &build) {
             // Ascend has its own order of summation (dsl/ascend/lowering/reduce.h).
-            if (build.lanes == 1) return define_plain();
+            if (build.is_ascend()) return define_plain();
             is_plain_ = false;
             count = math::real(size("r")) * math::real(size("s"));
             tree();

@@ -16,7 +16,8 @@ protected:
     Drawn(const std::string &name, const std::string &signature, const std::string &doc)
         : Composite(
               name, signature,
-              doc + "; a function of (seed, offset, place), -1: those of the default generator") {}
+              doc + "; equal seeds and offsets give equal tensors, -1 takes them from the default "
+                    "generator") {}
 
     // Appends the attributes that all of them have, behind those of the distribution.
     void seeded(const char *default_dtype = nullptr);

@@ -6,9 +6,10 @@ namespace {
 
 struct Dropout : Composite {
     Dropout()
-        : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
-                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, "
-                    "place); -1: those of the default generator") {
+        : Composite(
+              "dropout", "x[*] -> y[*] mask:bool[*]",
+              "y = x / (1-p) where mask, else 0; equal seeds and offsets give equal masks, -1 "
+              "takes them from the default generator") {
         real("p", "0.5");
         attr("seed", -1);
         attr("offset", -1);
