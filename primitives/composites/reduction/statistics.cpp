@@ -168,14 +168,16 @@ struct Norm : Statistic {
     }
     double value(const Problem &p, const std::vector<double> &x) const override {
         const double ord = p.real("ord");
-        double sum = 0, most = 0;
-        double least = INFINITY;
+        double sum = 0, largest = 0;
+        double smallest = INFINITY;
         for (double v : x) {
             sum += ord == 0 ? v != 0 : std::pow(std::fabs(v), ord);
-            most = std::fmax(most, std::fabs(v));
-            least = std::fmin(least, std::fabs(v));
+            largest = std::fmax(largest, std::fabs(v));
+            smallest = std::fmin(smallest, std::fabs(v));
         }
-        return std::isinf(ord) ? (ord > 0 ? most : least) : ord == 0 ? sum : std::pow(sum, 1 / ord);
+        return std::isinf(ord) ? (ord > 0 ? largest : smallest)
+               : ord == 0      ? sum
+                               : std::pow(sum, 1 / ord);
     }
     Result compose(const Call &call) const override {
         const Inputs c(call);
