@@ -214,7 +214,8 @@ protected:
         ints(name, value, names_of(parts));
     }
 
-    // Names an integer expression over dimensions, attributes and earlier lets.
+    // Names an integer expression over dimensions, attributes and earlier lets. x_end and x_least
+    // also limit the random inputs x of checks (LetSpec).
     void let(const std::string &name, const std::string &expression) {
         lets.push_back({name, expression});
     }
