@@ -58,9 +58,9 @@ struct Backward {
         Tensor weight = F::softmax(score);
         // The weights of a query that attends to no key are 0.
         if (causal || mask.elements() > 1) {
-            const Tensor most = run1("reduce_max", {score},
-                                     {{"axis", Ints{-1}}, {"keep_dims", true}});
-            weight = F::select(F::equal(most, -INFINITY), 0, weight);
+            const Tensor score_max = run1("reduce_max", {score},
+                                          {{"axis", Ints{-1}}, {"keep_dims", true}});
+            weight = F::select(F::equal(score_max, -INFINITY), 0, weight);
         }
         const Tensor dscore = run1("softmax_dx", {weight, product(dy[0], v, false, true)});
         const Tensor dq = product(dscore, k, false, false) * scale;

@@ -199,10 +199,10 @@ protected:
         ints(name, joined(std::vector<std::string>(parts.size(), value)), parts);
     }
     static double largest(const std::vector<double> &elements) {
-        double most = -INFINITY;
+        double max = -INFINITY;
         for (double v : elements)
-            if (v > most || std::isnan(v)) most = v;
-        return most;
+            if (v > max || std::isnan(v)) max = v;
+        return max;
     }
     static double total(const std::vector<double> &elements) {
         double sum = 0;

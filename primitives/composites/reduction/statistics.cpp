@@ -110,13 +110,13 @@ struct LogSumExp : Statistic {
         alias = "LogSumExp";
     }
     double value(const Problem &, const std::vector<double> &x) const override {
-        double most = -INFINITY;
+        double largest = -INFINITY;
         double sum = 0;
         for (double v : x)
-            most = std::fmax(most, v);
+            largest = std::fmax(largest, v);
         for (double v : x)
-            sum += std::exp(v - most);
-        return most + std::log(sum);
+            sum += std::exp(v - largest);
+        return largest + std::log(sum);
     }
     // The largest element is subtracted first if it is finite, which keeps exp in range. No
     // gradient passes through it.
@@ -124,8 +124,8 @@ struct LogSumExp : Statistic {
         const Inputs c(call);
         if (c.nothing) return c.result(F::log(c.reduce("reduce_sum", c.x)));
         const auto shift = [&](bool keep_dims) {
-            const Tensor most = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
-            return F::select(F::is_finite(most), most, 0);
+            const Tensor largest = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
+            return F::select(F::is_finite(largest), largest, 0);
         };
         const Tensor sum = c.reduce("reduce_sum", F::exp(c.x - shift(true)));
         return c.result(F::log(sum) + shift(c.keep));
