@@ -85,7 +85,7 @@ bool is_digit(char c) {
 }
 
 // Returns a name without its counters, which depend on what else the process has built and on the
-// arithmetic: "peak_intm.s1.r$x" for peak_9_intm$3.s1.r236$x. A part of a name is what dots
+// kernel's dtypes: "peak_intm.s1.r$x" for peak_9_intm$3.s1.r236$x. A part of a name is what dots
 // separate. These are dropped:
 //   $3      anywhere
 //   _9      at the end of a part, and before '$' or "_intm"
