@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "dsl/child.h"
 #include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Child {
+struct RunningJob {
     size_t job;
     pid_t pid;
     int from;  // the reading end of its pipe
@@ -39,12 +40,8 @@ constexpr double patience = 10;
 // Precedes the text of an exception in the pipe. Lines are text, so they don't contain it.
 constexpr char error_mark = '\0';
 
-void write_all(int to, const std::string &text) {
-    for (size_t written = 0; written < text.size();) {
-        const ssize_t n = write(to, text.data() + written, text.size() - written);
-        if (n < 0 && errno != EINTR) _exit(1);
-        if (n > 0) written += size_t(n);
-    }
+void send_text(int to, const std::string &text) {
+    if (!write_all(to, text)) _exit(1);
 }
 
 // Makes a child the leader of a process group, which its own children join, so that a signal to the
@@ -65,15 +62,15 @@ void lead_group(pid_t child) {
         dup2(nowhere, stream);
     int status = 0;
     try {
-        body(job, [to](const std::string &line) { write_all(to, line + "\n"); });
+        body(job, [to](const std::string &line) { send_text(to, line + "\n"); });
     } catch (const std::exception &e) {
-        write_all(to, error_mark + std::string(e.what()));
+        send_text(to, error_mark + std::string(e.what()));
         status = 1;
     }
     _exit(status);
 }
 
-Child start_child(size_t job, double cpu_seconds, const JobBody &body) {
+RunningJob start_child(size_t job, double cpu_seconds, const JobBody &body) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw Error("check", "no pipe for a child process");
     // Otherwise a child that calls exit() would write this process's buffered output again.
@@ -91,7 +88,7 @@ Child start_child(size_t job, double cpu_seconds, const JobBody &body) {
 
 // Reads available text. Returns false at end of file, that is, when the child and its own children
 // have exited.
-bool read_some(Child &c) {
+bool read_some(RunningJob &c) {
     char text[4096];
     const ssize_t n = read(c.from, text, sizeof text);
     if (n < 0) return errno == EINTR;
@@ -100,7 +97,7 @@ bool read_some(Child &c) {
 }
 
 // Waits for a child that has exited or was killed, and returns its status.
-int wait_for(const Child &c) {
+int wait_for(const RunningJob &c) {
     close(c.from);
     int status = 0;
     while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
@@ -112,7 +109,7 @@ std::string seconds_text(double seconds) {
     return std::to_string(long(std::ceil(seconds))) + " s";
 }
 
-void reap(Child &c, double cpu_seconds) {
+void reap(RunningJob &c, double cpu_seconds) {
     const int status = wait_for(c);
     ChildResult &result = c.result;
     const size_t error = result.text.find(error_mark);
@@ -131,12 +128,12 @@ void reap(Child &c, double cpu_seconds) {
     result.text.resize(std::min(error, result.text.size()));
 }
 
-// The running children. The destructor kills those that an exception leaves.
-struct Children {
-    std::vector<Child> running;
+// The destructor kills the children that an exception leaves running.
+struct RunningJobs {
+    std::vector<RunningJob> running;
 
-    ~Children() {
-        for (const Child &c : running) {
+    ~RunningJobs() {
+        for (const RunningJob &c : running) {
             kill(-c.pid, SIGKILL);
             wait_for(c);
         }
@@ -152,7 +149,7 @@ struct Children {
     }
 };
 
-void kill_if_late(Child &c, double cpu_seconds) {
+void kill_if_late(RunningJob &c, double cpu_seconds) {
     const double seconds = std::chrono::duration<double>(Clock::now() - c.start).count();
     if (c.is_late || seconds <= patience * cpu_seconds) return;
     c.is_late = true;
@@ -169,19 +166,19 @@ void run_in_children(size_t jobs, int at_once, double cpu_seconds, const JobBody
     // Opens the cache before forking. If that fails, the fallback is a private cache that all
     // children then share, instead of one each.
     kernel_cache();
-    Children children;
-    std::vector<Child> &running = children.running;
+    RunningJobs unfinished;
+    std::vector<RunningJob> &running = unfinished.running;
     for (size_t next = 0; next < jobs || !running.empty();) {
         for (; next < jobs && running.size() < size_t(at_once); next++)
             running.push_back(start_child(next, cpu_seconds, body));
-        const std::vector<pollfd> ends = children.wait_for_text();
+        const std::vector<pollfd> ends = unfinished.wait_for_text();
         for (size_t k = running.size(); k-- > 0;) {
             kill_if_late(running[k], cpu_seconds);
             const bool is_readable = ends[k].revents & (POLLIN | POLLHUP);
             if (!is_readable) continue;
             const bool has_exited = !read_some(running[k]);
             if (!has_exited) continue;
-            Child exited = std::move(running[k]);
+            RunningJob exited = std::move(running[k]);
             running.erase(running.begin() + long(k));
             reap(exited, cpu_seconds);
             done(exited.job, exited.result);

@@ -52,7 +52,7 @@ std::optional<Words> words_of(const std::string &line) {
     return words;
 }
 
-std::optional<double> number_of(const std::string &text) {
+std::optional<double> parsed_number(const std::string &text) {
     char *end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (end == text.c_str() || *end != '\0') return std::nullopt;
@@ -66,7 +66,7 @@ Json record_of(const Words &words) {
     // Sets member `as` to the number that word `name` has, times `factor`.
     const auto set_number = [&](const char *name, const char *as, double factor) {
         if (!words.contains(name)) return;
-        if (const auto value = number_of(words.at(name))) record[as] = *value * factor;
+        if (const auto value = parsed_number(words.at(name))) record[as] = *value * factor;
     };
     set_number("threads", "threads", 1);
     set_number("n", "samples", 1);
