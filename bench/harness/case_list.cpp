@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "bench/harness/op_call.h"
 #include "bench/harness/peers.h"
 #include "bench/harness/progress.h"
 #include "bench/harness/python_peers.h"

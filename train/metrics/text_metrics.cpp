@@ -61,13 +61,15 @@ void Perplexity::clear() {
     labels_ = 0;
 }
 
-void Perplexity::update(const Tensor &outputs, const Tensor &label) {
-    const int64_t classes = outputs.rank() ? outputs.shape()[outputs.rank() - 1] : 0;
-    if (classes < 1 || label.elements() * classes != outputs.elements()) {
-        throw ShapeError("perplexity", "outputs are " + outputs.shape().text() + " and labels " +
-                                           label.shape().text() + ", expected one label per row");
+void Perplexity::update(const Tensor &probabilities, const Tensor &label) {
+    const int64_t classes = probabilities.rank() ? probabilities.shape()[probabilities.rank() - 1]
+                                                 : 0;
+    if (classes < 1 || label.elements() * classes != probabilities.elements()) {
+        throw ShapeError("perplexity", "probabilities are " + probabilities.shape().text() +
+                                           " and labels " + label.shape().text() +
+                                           ", expected one label per row");
     }
-    const std::vector<double> probabilities = outputs.to_vector<double>();
+    const std::vector<double> values = probabilities.to_vector<double>();
     const std::vector<int64_t> labels = label.to_vector<int64_t>();
     // All labels are checked first, so that a batch is counted whole or not at all.
     for (const int64_t l : labels) {
@@ -79,7 +81,7 @@ void Perplexity::update(const Tensor &outputs, const Tensor &label) {
     for (size_t row = 0; row < labels.size(); row++) {
         if (is_ignored(labels[row])) continue;
         loss_ -= std::log(
-            std::max(min_probability, probabilities[row * size_t(classes) + size_t(labels[row])]));
+            std::max(min_probability, values[row * size_t(classes) + size_t(labels[row])]));
         labels_++;
     }
 }

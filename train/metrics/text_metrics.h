@@ -17,7 +17,7 @@ public:
     explicit Perplexity(std::optional<int64_t> ignore_label = {}) : ignore_label_(ignore_label) {}
     void clear() override;
     // Also throws ShapeError for a label outside [0, C). Then nothing of the batch is counted.
-    void update(const Tensor &outputs, const Tensor &label) override;
+    void update(const Tensor &probabilities, const Tensor &label) override;
     double eval() const override;
 
 private:
