@@ -168,6 +168,11 @@ TEST(ConfusionMatrixMetric, IsMindSpores) {
                 << e.name;
         }
     }
+    ConfusionMatrixMetric accuracy(true, "accuracy");
+    accuracy.update(outputs, label);
+    const Tensor bad_end = Tensor::from<int32_t>({1, 2}).reshape({1, 2});
+    EXPECT_THROW(accuracy.update(bad_end, bad_end), ShapeError);
+    EXPECT_NEAR(accuracy.eval(), 0.6875, 1e-14) << "a part of a bad batch was counted";
     EXPECT_THROW(ConfusionMatrixMetric(true, "luck"), AttrError);
     EXPECT_THROW(ConfusionMatrixMetric().update(label, Tensor::from<int32_t>({1})), ShapeError);
 }
