@@ -47,6 +47,8 @@ struct Build {
     std::map<std::string, DType> types;
 
     bool is_exact() const { return types.empty(); }
+    // Algorithms for Ascend are not arranged in vectors, and every CPU has vectors of some lanes.
+    bool is_ascend() const { return lanes == 1; }
     // Returns true if the type variable T is bound to `t`.
     bool stores(DType t) const {
         const auto bound = types.find("T");

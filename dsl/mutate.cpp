@@ -6,32 +6,61 @@
 #include <utility>
 
 namespace halyard {
+namespace {
+
+// The names of the kinds of faults.
+namespace kind {
+constexpr const char *dropped_tail = "dropped-tail";
+constexpr const char *late_start = "late-start";
+constexpr const char *extra_iteration = "extra-iteration";
+constexpr const char *reduction_bounds = "reduction-bounds";
+constexpr const char *racy_parallel = "racy-parallel";
+constexpr const char *lost_guard = "lost-guard";
+constexpr const char *lost_mask = "lost-mask";
+constexpr const char *wrong_comparison = "wrong-comparison";
+constexpr const char *wrong_clamp = "wrong-clamp";
+constexpr const char *wrong_pad = "wrong-pad";
+constexpr const char *wrong_index = "wrong-index";
+constexpr const char *swapped_stride = "swapped-stride";
+constexpr const char *missing_init = "missing-init";
+constexpr const char *wrong_start = "wrong-start";
+constexpr const char *overwrites = "overwrites";
+constexpr const char *missing_store = "missing-store";
+constexpr const char *wrong_operator = "wrong-operator";
+constexpr const char *swapped_operands = "swapped-operands";
+constexpr const char *wrong_constant = "wrong-constant";
+constexpr const char *wrong_input = "wrong-input";
+constexpr const char *lost_precision = "lost-precision";
+}  // namespace kind
+
+}  // namespace
 
 const std::vector<FaultKind> &fault_kinds() {
     static const std::vector<FaultKind> kinds = {
-        {"dropped-tail",
+        {kind::dropped_tail,
          "a loop stops one iteration early, or the code for what remains is missing"},
-        {"late-start", "a loop begins one iteration late"},
-        {"extra-iteration", "a loop makes one iteration too many"},
-        {"reduction-bounds",
+        {kind::late_start, "a loop begins one iteration late"},
+        {kind::extra_iteration, "a loop makes one iteration too many"},
+        {kind::reduction_bounds,
          "a reduction begins late, begins early, ends early or ends late by one"},
-        {"racy-parallel", "a loop whose iterations store to the same element runs in parallel"},
-        {"lost-guard", "the condition of a tail or of a special case is taken to hold"},
-        {"lost-mask", "a masked vector is stored whole"},
-        {"wrong-comparison", "< where <= is meant, or the reverse"},
-        {"wrong-clamp", "the second side of a min or max in an index is one too large"},
-        {"wrong-pad", "a padding constant is another one"},
-        {"wrong-index", "a load or a store goes one element too far"},
-        {"swapped-stride", "the stride of another dimension"},
-        {"missing-init", "an accumulator isn't initialised"},
-        {"wrong-start", "an accumulator starts at another constant"},
-        {"overwrites", "an update ignores the old value"},
-        {"missing-store", "a result is computed and not stored"},
-        {"wrong-operator", "- for +, + for *, min for max, max for min"},
-        {"swapped-operands", "b - a for a - b, b / a for a / b"},
-        {"wrong-constant", "a constant has the other sign"},
-        {"wrong-input", "another input is read"},
-        {"lost-precision", "a stage is rounded to 10 bits of mantissa"},
+        {kind::racy_parallel, "a loop whose iterations store to the same element runs in parallel"},
+        {kind::lost_guard, "the condition of a tail or of a specialized loop is taken to hold"},
+        {kind::lost_mask, "a masked vector is stored whole"},
+        {kind::wrong_comparison, "< where <= is meant, or the reverse"},
+        {kind::wrong_clamp, "the second side of a min or max in an index is one too large"},
+        {kind::wrong_pad, "a padding constant is another one"},
+        {kind::wrong_index, "a load or a store goes one element too far"},
+        {kind::swapped_stride, "the stride of another dimension"},
+        {kind::missing_init, "an accumulator isn't initialised"},
+        {kind::wrong_start, "an accumulator starts at another constant"},
+        {kind::overwrites, "an update ignores the old value"},
+        {kind::missing_store, "a result is computed and not stored"},
+        {kind::wrong_operator, "- for +, + for *, min for max, max for min"},
+        {kind::swapped_operands, "b - a for a - b, b / a for a / b"},
+        {kind::wrong_constant, "a constant has the other sign"},
+        {kind::wrong_input, "another input is read"},
+        {kind::lost_precision,
+         "each f32 that a stage stores loses all but 10 bits of its mantissa"},
     };
     return kinds;
 }
@@ -56,20 +85,28 @@ bool is_digit(char c) {
 }
 
 // Returns a name without its counters, which depend on what else the process has built and on the
-// arithmetic: "peak_intm.s1.r$x" for peak_9_intm$3.s1.r236$x.
+// kernel's dtypes: "peak_intm.s1.r$x" for peak_9_intm$3.s1.r236$x. A part of a name is what dots
+// separate. These are dropped:
+//   $3      anywhere
+//   _9      at the end of a part, and before '$' or "_intm"
+//   236     of r236, t236 and v236, Halide's names of variables, if they are a whole part or are
+//           followed by '$'
 std::string stem(const std::string &name) {
     std::string s;
     for (size_t i = 0, end; i < name.size(); i = end) {
-        const bool begins = i == 0 || name[i - 1] == '.';
+        // name[i] and the digits that follow it end before `end`.
         end = i + 1;
         while (end < name.size() && is_digit(name[end]))
             end++;
-        const bool numbered = end > i + 1;
-        const bool ends = end == name.size() || name[end] == '.' || name[end] == '$';
-        if (numbered &&
-            (name[i] == '$' || (name[i] == '_' && (ends || name.compare(end, 5, "_intm") == 0))))
-            continue;
-        if (numbered && begins && ends && (name[i] == 'r' || name[i] == 't' || name[i] == 'v'))
+        const bool has_number = end > i + 1;
+        const bool begins_part = i == 0 || name[i - 1] == '.';
+        const bool ends_part = end == name.size() || name[end] == '.' || name[end] == '$';
+        const bool is_dropped =
+            name[i] == '$' || (name[i] == '_' && (ends_part || name.compare(end, 5, "_intm") == 0));
+        const bool is_variable = begins_part && ends_part &&
+                                 (name[i] == 'r' || name[i] == 't' || name[i] == 'v');
+        if (has_number && is_dropped) continue;
+        if (has_number && is_variable)
             s += name[i];
         else
             s += name.substr(i, end - i);
@@ -141,6 +178,9 @@ private:
     std::set<std::string> allocated_;  // buffers within the loop
 };
 
+// The sign, the exponent and the upper 10 of the 23 bits of mantissa of an f32.
+constexpr uint64_t upper_mantissa_bits = 0xffffe000;
+
 // Collects what the faults at one location need from the rest of the kernel.
 class KernelSummary : public IRVisitor {
 public:
@@ -169,8 +209,8 @@ private:
     }
 };
 
-// Rewrites an update as if the buffer held the identity: 0 in a sum, the other operand in a
-// maximum.
+// Rewrites an update so that it ignores the old value. A minimum or maximum with the old value
+// becomes its other operand; elsewhere 0 replaces the old value.
 class IgnoreOldValue : public IRMutator {
 public:
     explicit IgnoreOldValue(const std::string &buffer) : buffer_(buffer) {}
@@ -192,8 +232,9 @@ private:
     const std::string &buffer_;
 };
 
-// Returns true for reals, which are uint32 in exact mode; int32 is the type of indices.
-bool is_value(Type t) {
+// Returns true for the types of elements, and false for int32, the type of indices. In exact mode
+// (docs/adr/001-values-are-reals.md) reals are uint32.
+bool is_element_type(Type t) {
     return t.is_float() || (t.is_uint() && t.bits() >= 32);
 }
 
@@ -205,6 +246,7 @@ Stmt abort_before(const Stmt &s) {
 }
 
 // Returns an expression that aborts if `condition` is true in any lane, and otherwise is `value`.
+// Lanes that a mask excludes are not excepted: a probe may abort where the fault has no effect.
 Expr abort_if(const Expr &condition, const Expr &value) {
     const Expr any = condition.type().is_scalar()
                          ? condition
@@ -227,25 +269,27 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
-// Plants one fault into a lowered kernel or, without a fault, lists those that could be planted.
+// Plants one fault into a lowered kernel, or lists those that could be planted.
 // Code outside the stages, which unpacks and checks the arguments, is not changed.
 class FaultPlanter : public IRMutator {
 public:
-    // `fault` is one of faults_of(), a probe_of() one, or "" to list all.
+    // `fault` is one of faults_of(), or the probe of one.
     explicit FaultPlanter(const std::string &fault)
         : is_probe_(fault.starts_with(probe_prefix)),
           fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault) {}
-    std::vector<std::string> found;
+    // Appends the faults of every kernel that is lowered to `faults`.
+    explicit FaultPlanter(std::vector<std::string> &faults) : is_probe_(false), faults_(&faults) {}
 
     using IRMutator::mutate;
+    // Halide calls this with a kernel's statement; IRMutator calls it with the statements inside.
     Stmt mutate(const Stmt &s) override {
-        if (in_kernel_) return IRMutator::mutate(s);
-        in_kernel_ = true;
+        if (is_inside_) return IRMutator::mutate(s);
+        is_inside_ = true;
         planted_ = false;
-        count_.clear();
+        location_counts_.clear();
         s.accept(&summary_);
         const Stmt result = IRMutator::mutate(s);
-        in_kernel_ = false;
+        is_inside_ = false;
         if (!fault_.empty() && !planted_)
             throw CompileError("no place for the fault '" + fault_ + "'");
         return result;
@@ -254,14 +298,17 @@ public:
 private:
     using IRMutator::visit;
 
-    // Returns true if the fault to plant is of this kind and at this location.
-    bool plants(const std::string &kind, const std::string &location) {
+    // Returns true if the fault to plant is of this kind and at this location, and notes that it is
+    // planted. Lists the fault if faults are listed. Equal locations are numbered in the order of
+    // the calls, so each location is tried once, and always in the same order.
+    bool try_plant(const std::string &kind, const std::string &location) {
         if (stages_.empty()) return false;
         std::string text = kind + ": " + location;
-        if (const int n = ++count_[text]; n > 1) text += " #" + std::to_string(n);
-        if (fault_.empty()) found.push_back(text);
+        if (const int n = ++location_counts_[text]; n > 1) text += " #" + std::to_string(n);
+        if (faults_) faults_->push_back(text);
         if (text != fault_) return false;
-        return planted_ = true;
+        planted_ = true;
+        return true;
     }
     // Returns the faulty value or, for a probe, the right one, with an abort if they differ.
     Expr wrong(const Expr &right, const Expr &faulty) const {
@@ -271,8 +318,9 @@ private:
     Expr wrong_load(const Expr &right, const Expr &faulty) const {
         return is_probe_ ? abort_if(const_true(right.type().lanes()), right) : faulty;
     }
-    // Returns true for x.min.0 and the like, which are 0: a fault in their factors has no effect.
-    static bool is_tensor_min(const Expr &e) {
+    // Returns true for x.min.0 and the like, the least coordinates of a tensor. They are 0, so a
+    // fault in their factors has no effect.
+    static bool is_min_coordinate(const Expr &e) {
         const Variable *v = e.as<Variable>();
         return v && v->name.find(".min.") != std::string::npos;
     }
@@ -292,8 +340,8 @@ private:
                               mutate(op->body), op->new_expr, op->free_function, op->padding);
     }
 
-    // Rewrites a loop bound. Its clamps are Halide's: most only divide the work among loops, and
-    // what one loop omits another one does.
+    // Rewrites a loop bound. Clamps in a bound are not mutated: Halide adds them to divide work
+    // among loops, so shrinking one loop only moves work to another.
     Expr mutate_bound(const Expr &e) {
         const bool before = std::exchange(in_bound_, true);
         const Expr result = mutate(e);
@@ -345,19 +393,21 @@ private:
             end_late();
         }
     };
-    // A remainder is the loop that a guarded split leaves. It has less than one step of the split,
-    // but Halide repeats all code of the loop before it.
+    // A remainder loop runs the last, incomplete iteration of a guarded split. Halide copies the
+    // whole body into it, so one more iteration has no effect: the guards in the copy exclude it.
     void plant_in_bounds(LoopBounds &bounds, const LoopAnalysis &analysis, const std::string &loop,
                          bool is_remainder) {
         if (analysis.accumulates) {
-            if (plants("reduction-bounds", loop + " ends early")) bounds.end_early();
-            if (!is_remainder && plants("reduction-bounds", loop + " ends late")) bounds.end_late();
-            if (plants("reduction-bounds", loop + " begins late")) bounds.begin_late();
-            if (plants("reduction-bounds", loop + " begins early")) bounds.begin_early();
+            if (try_plant(kind::reduction_bounds, loop + " ends early")) bounds.end_early();
+            if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late"))
+                bounds.end_late();
+            if (try_plant(kind::reduction_bounds, loop + " begins late")) bounds.begin_late();
+            if (try_plant(kind::reduction_bounds, loop + " begins early")) bounds.begin_early();
         } else {
-            if (plants("dropped-tail", loop)) bounds.end_early();
-            if (plants("late-start", loop)) bounds.begin_late();
-            if (!is_remainder && !analysis.bounds_inner_loop && plants("extra-iteration", loop))
+            if (try_plant(kind::dropped_tail, loop)) bounds.end_early();
+            if (try_plant(kind::late_start, loop)) bounds.begin_late();
+            if (!is_remainder && !analysis.bounds_inner_loop &&
+                try_plant(kind::extra_iteration, loop))
                 bounds.end_late();
         }
     }
@@ -370,7 +420,7 @@ private:
         LoopBounds bounds = right;
         plant_in_bounds(bounds, analysis, loop, is_remainder);
         const bool races = analysis.repeats_store && op->for_type == ForType::Serial &&
-                           plants("racy-parallel", loop);
+                           try_plant(kind::racy_parallel, loop);
         const bool outer = std::exchange(in_remainder_, is_remainder);
         const Stmt body = mutate(op->body);
         in_remainder_ = outer;
@@ -381,7 +431,8 @@ private:
                          op->device_api, body);
     }
     // Returns the right loop, after an abort if a wrong number or order of iterations would have an
-    // effect: always for an extra iteration, else if there is an iteration, or more than one.
+    // effect. For an extra iteration it always aborts; for a missing one, if the loop runs at all;
+    // for a race, if it runs more than once.
     static Stmt probe(const For *op, const LoopBounds &right, const Stmt &body, bool is_longer,
                       bool races) {
         const Stmt abort = Evaluate::make(abort_call());
@@ -391,26 +442,28 @@ private:
                                             op->partition_policy, op->device_api, body));
     }
     Stmt visit(const IfThenElse *op) override {
-        // An else case is right for all elements, so a condition that is false too often has no
-        // effect on the result. Only the other direction is a fault.
+        // An if with an else case comes from specialize() or a split: the then case is faster and
+        // for some extents only, and the else case is right for all. A condition that is false too
+        // often has no effect on the result; only the other direction is a fault.
         if (op->else_case.defined()) {
             if (is_fused_loop_guard(op->condition))
                 return IfThenElse::make(op->condition, mutate(op->then_case), op->else_case);
-            if (!in_remainder_ && plants("lost-guard", "special case in " + stage())) {
+            if (!in_remainder_ && try_plant(kind::lost_guard, "special case in " + stage())) {
                 if (!is_probe_) return mutate(op->then_case);
                 return IfThenElse::make(op->condition, mutate(op->then_case),
                                         abort_before(op->else_case));
             }
-            // A step of a remainder is never complete, so its special case is never taken.
-            const Stmt special = in_remainder_ ? op->then_case : mutate(op->then_case);
-            return IfThenElse::make(op->condition, special, mutate(op->else_case));
+            // The iteration of a remainder loop is never complete, so the then case, for complete
+            // ones, never runs there.
+            const Stmt then_case = in_remainder_ ? op->then_case : mutate(op->then_case);
+            return IfThenElse::make(op->condition, then_case, mutate(op->else_case));
         }
         const Stmt aborts = Evaluate::make(abort_call());
-        if (plants("lost-guard", "guard in " + stage())) {
+        if (try_plant(kind::lost_guard, "guard in " + stage())) {
             const Stmt guarded = mutate(op->then_case);
             return is_probe_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
         }
-        if (plants("dropped-tail", "guarded code in " + stage()))
+        if (try_plant(kind::dropped_tail, "guarded code in " + stage()))
             return is_probe_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
         return IRMutator::visit(op);
     }
@@ -423,27 +476,27 @@ private:
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
-        if (starts && plants("missing-init", to))
+        if (starts && try_plant(kind::missing_init, to))
             return is_probe_ ? abort_before(op) : Evaluate::make(0);
-        if (starts && is_const(value) && plants("wrong-start", to))
+        if (starts && is_const(value) && try_plant(kind::wrong_start, to))
             value = wrong(value, other_constant(value));
-        if (!starts && !updates && plants("missing-store", to))
+        if (!starts && !updates && try_plant(kind::missing_store, to))
             return is_probe_ ? abort_before(op) : Evaluate::make(0);
-        if (updates && plants("overwrites", to))
+        if (updates && try_plant(kind::overwrites, to))
             value = wrong(value, IgnoreOldValue(op->name).mutate(value));
-        if (plants("wrong-index", to)) {
+        if (try_plant(kind::wrong_index, to)) {
             if (is_probe_) return abort_before(op);
             index = index + make_one(index.type());
             alignment = ModulusRemainder();
         }
-        if (!is_const_one(mask) && plants("lost-mask", to))
+        if (!is_const_one(mask) && try_plant(kind::lost_mask, to))
             mask = wrong(mask, const_true(mask.type().lanes()));
         const Type bits = UInt(32, value.type().lanes());
         if (value.type().element_of() == Float(32) && !is_const(value) &&
-            plants("lost-precision", to)) {
+            try_plant(kind::lost_precision, to)) {
             value = wrong(value,
                           reinterpret(value.type(), reinterpret(bits, value) &
-                                                        make_const(bits, uint64_t(0xffffe000))));
+                                                        make_const(bits, upper_mantissa_bits)));
         }
         return Store::make(op->name, value, index, op->param, mask, alignment);
     }
@@ -454,7 +507,7 @@ private:
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         const Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask,
                                       alignment);
-        if (plants("wrong-index", from)) {
+        if (try_plant(kind::wrong_index, from)) {
             index = index + make_one(index.type());
             return wrong_load(right, Load::make(op->type, op->name, index, op->image, op->param,
                                                 mask, ModulusRemainder()));
@@ -463,7 +516,7 @@ private:
             const auto &all = summary_.inputs_of_type.at(op->type.element_of());
             auto next = all.upper_bound(op->name);
             if (next == all.end()) next = all.begin();
-            if (all.size() > 1 && plants("wrong-input", from)) {
+            if (all.size() > 1 && try_plant(kind::wrong_input, from)) {
                 return wrong_load(right, Load::make(op->type, next->first, index, op->image,
                                                     next->second, mask, alignment));
             }
@@ -475,7 +528,7 @@ private:
         if (strides == summary_.strides.end() || strides->second.size() < 2) return op;
         const auto at = std::find(strides->second.begin(), strides->second.end(), op->name);
         if (at == strides->second.end() ||
-            !plants("swapped-stride", stem(op->name) + " in " + stage()))
+            !try_plant(kind::swapped_stride, stem(op->name) + " in " + stage()))
             return op;
         return wrong(
             op,
@@ -483,12 +536,14 @@ private:
     }
 
     Expr visit(const LT *op) override {
-        return plants("wrong-comparison", "< in " + stage()) ? wrong(op, LE::make(op->a, op->b))
-                                                             : IRMutator::visit(op);
+        return try_plant(kind::wrong_comparison, "< in " + stage())
+                   ? wrong(op, LE::make(op->a, op->b))
+                   : IRMutator::visit(op);
     }
     Expr visit(const LE *op) override {
-        return plants("wrong-comparison", "<= in " + stage()) ? wrong(op, LT::make(op->a, op->b))
-                                                              : IRMutator::visit(op);
+        return try_plant(kind::wrong_comparison, "<= in " + stage())
+                   ? wrong(op, LT::make(op->a, op->b))
+                   : IRMutator::visit(op);
     }
     // For strict floats, a <= b is lowered as a < b || a == b. Writing <= for that < is no fault.
     Expr visit(const Or *op) override {
@@ -499,17 +554,20 @@ private:
                            Halide::Internal::equal(lt->args[0], eq->args[0]) &&
                            Halide::Internal::equal(lt->args[1], eq->args[1]);
         if (!is_le) return IRMutator::visit(op);
-        if (plants("wrong-comparison", "<= in " + stage())) return wrong(op, op->a);
+        if (try_plant(kind::wrong_comparison, "<= in " + stage())) return wrong(op, op->a);
         const std::vector<Expr> sides = {mutate(lt->args[0]), mutate(lt->args[1])};
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type),
                         Call::make(eq->type, eq->name, sides, eq->call_type));
     }
+    // The arithmetic of strict floats (strict_add, strict_mul, strict_min and so on) has no faults
+    // of its own, although its operands do. More places would change which faults a seed draws, and
+    // with them the tables of docs/mutants.md.
     Expr visit(const Call *op) override {
         if (op->is_intrinsic(Call::prefetch)) return op;  // any address is right
         const bool lt = op->is_intrinsic(Call::strict_lt);
         const bool le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) &&
-            plants("wrong-comparison", std::string(lt ? "<" : "<=") + " in " + stage())) {
+            try_plant(kind::wrong_comparison, std::string(lt ? "<" : "<=") + " in " + stage())) {
             return wrong(
                 op, Call::make(op->type,
                                Call::get_intrinsic_name(lt ? Call::strict_le : Call::strict_lt),
@@ -518,80 +576,78 @@ private:
         return IRMutator::visit(op);
     }
     Expr visit(const Select *op) override {
-        if (is_tensor_min(op->true_value) || is_tensor_min(op->false_value)) return op;
+        if (is_min_coordinate(op->true_value) || is_min_coordinate(op->false_value)) return op;
         Expr yes = op->true_value;
         Expr no = op->false_value;
         const auto select = [&] { return Select::make(op->condition, yes, no); };
         for (Expr *side : {&yes, &no}) {
-            if (!is_const(*side) || !plants("wrong-pad", "constant in " + stage())) continue;
+            if (!is_const(*side) || !try_plant(kind::wrong_pad, "constant in " + stage())) continue;
             *side = other_constant(*side);
             return wrong(op, select());
         }
         return Select::make(mutate(op->condition), mutate(yes), mutate(no));
     }
     Expr visit(const Min *op) override {
-        if (is_value(op->type)) {
-            return plants("wrong-operator", "min in " + stage())
+        if (is_element_type(op->type)) {
+            return try_plant(kind::wrong_operator, "min in " + stage())
                        ? wrong(op, Max::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return !in_bound_ && plants("wrong-clamp", "min in " + stage())
+        return !in_bound_ && try_plant(kind::wrong_clamp, "min in " + stage())
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
     Expr visit(const Max *op) override {
-        if (is_value(op->type)) {
-            return plants("wrong-operator", "max in " + stage())
+        if (is_element_type(op->type)) {
+            return try_plant(kind::wrong_operator, "max in " + stage())
                        ? wrong(op, Min::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return !in_bound_ && plants("wrong-clamp", "max in " + stage())
+        return !in_bound_ && try_plant(kind::wrong_clamp, "max in " + stage())
                    ? wrong(op, Max::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
     Expr visit(const Add *op) override {
-        return is_value(op->type) && plants("wrong-operator", "+ in " + stage())
+        return is_element_type(op->type) && try_plant(kind::wrong_operator, "+ in " + stage())
                    ? wrong(op, Sub::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const Mul *op) override {
-        if (is_tensor_min(op->a) || is_tensor_min(op->b)) return op;
-        return is_value(op->type) && plants("wrong-operator", "* in " + stage())
+        if (is_min_coordinate(op->a) || is_min_coordinate(op->b)) return op;
+        return is_element_type(op->type) && try_plant(kind::wrong_operator, "* in " + stage())
                    ? wrong(op, Add::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const Sub *op) override {
-        return is_value(op->type) && plants("swapped-operands", "- in " + stage())
+        return is_element_type(op->type) && try_plant(kind::swapped_operands, "- in " + stage())
                    ? wrong(op, Sub::make(op->b, op->a))
                    : IRMutator::visit(op);
     }
     Expr visit(const Div *op) override {
-        return is_value(op->type) && plants("swapped-operands", "/ in " + stage())
+        return is_element_type(op->type) && try_plant(kind::swapped_operands, "/ in " + stage())
                    ? wrong(op, Div::make(op->b, op->a))
                    : IRMutator::visit(op);
     }
     Expr visit(const FloatImm *op) override {
-        if (op->value == 0 || !plants("wrong-constant", "constant in " + stage())) return op;
+        if (op->value == 0 || !try_plant(kind::wrong_constant, "constant in " + stage())) return op;
         return wrong(op, FloatImm::make(op->type, -op->value));
     }
 
     const bool is_probe_;
     const std::string fault_;
-    bool in_kernel_ = false, planted_ = false, in_bound_ = false, in_remainder_ = false;
+    std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted
+    bool is_inside_ = false;  // in the kernel's statement, rather than before it
+    bool planted_ = false, in_bound_ = false, in_remainder_ = false;
     KernelSummary summary_;
     std::vector<std::string> stages_;  // the stages around the current statement
     std::vector<std::pair<std::string, Expr>> lets_;
-    std::map<std::string, int> count_;
+    std::map<std::string, int> location_counts_;  // of "kind: location"
 };
 
 }  // namespace
 
 void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults) {
-    auto *lister = new FaultPlanter("");
-    pipeline.add_custom_lowering_pass(lister, [lister, &faults] {
-        faults = lister->found;
-        delete lister;
-    });
+    pipeline.add_custom_lowering_pass(new FaultPlanter(faults));
 }
 
 void plant(Halide::Pipeline &pipeline, const std::string &fault) {

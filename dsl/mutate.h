@@ -18,11 +18,12 @@ std::string kind_of(const std::string &fault);
 
 // Returns a fault that is planted at the location of `fault` and aborts the process when execution
 // reaches a state in which `fault` would have an effect. For a wrong comparison, that is a
-// comparison of equal numbers. A fault whose probe never aborts is not reached by the checks.
+// comparison of equal numbers. A fault whose probe never aborts is not reached by the checks. The
+// reverse doesn't hold: a probe also aborts for an effect in lanes that a mask excludes.
 std::string probe_of(const std::string &fault);
 
-// Makes the compilations of the pipeline list the faults that could be planted, as faults_of() does
-// (dsl/kernel_faults.h). `faults` is set when the pipeline's custom passes are cleared.
+// Makes every compilation of the pipeline append the faults that could be planted, as faults_of()
+// does (dsl/kernel_faults.h), to `faults`. `faults` must outlive the pipeline's custom passes.
 void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults);
 
 // Makes every compilation of the pipeline plant a fault. A compilation throws Halide::CompileError

@@ -192,6 +192,18 @@ protected:
               std::vector<std::string> parts = {}) {
         attrs.push_back({name, AttrKind::ints, value, {}, std::move(parts)});
     }
+    // Declares an attribute of another kind, with its default as text.
+    void attr(const std::string &name, AttrKind kind, const std::string &value) {
+        attrs.push_back({name, kind, value, {}, {}});
+    }
+    // Declares an attribute that is an argument of the call, not of the primitive's constructor.
+    void at_call(const std::string &name, AttrKind kind, const std::string &value) {
+        attrs.push_back({name, kind, value, {}, {}, true});
+    }
+    // Declares an attribute without a default.
+    void required(const std::string &name, AttrKind kind, std::vector<std::string> parts = {}) {
+        attrs.push_back({name, kind, AttrSpec::no_default, {}, std::move(parts)});
+    }
 
     void attr(const Dim &d, int64_t value) { attr(d.name(), value); }
     void flag(const Dim &d, bool value) { flag(d.name(), value); }
@@ -202,7 +214,8 @@ protected:
         ints(name, value, names_of(parts));
     }
 
-    // Names an integer expression over dimensions, attributes and earlier lets.
+    // Names an integer expression over dimensions, attributes and earlier lets. x_end and x_least
+    // also limit the random inputs x of checks (LetSpec).
     void let(const std::string &name, const std::string &expression) {
         lets.push_back({name, expression});
     }

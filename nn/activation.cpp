@@ -32,8 +32,9 @@ ELU::ELU(double alpha) : Activation([alpha](const Tensor &x) { return F::elu(x, 
 CELU::CELU(double alpha) : Activation([alpha](const Tensor &x) { return F::celu(x, alpha); }) {}
 LeakyReLU::LeakyReLU(double alpha)
     : Activation([alpha](const Tensor &x) { return F::leaky_relu(x, alpha); }) {}
-Hardtanh::Hardtanh(double least, double most)
-    : Activation([least, most](const Tensor &x) { return F::hardtanh(x, least, most); }) {}
+Hardtanh::Hardtanh(double min_val, double max_val)
+    : Activation([min_val, max_val](const Tensor &x) { return F::hardtanh(x, min_val, max_val); }) {
+}
 HShrink::HShrink(double lambd)
     : Activation([lambd](const Tensor &x) { return F::hardshrink(x, lambd); }) {}
 SoftShrink::SoftShrink(double lambd)

@@ -73,7 +73,7 @@ struct AdamRule : Moments {
     }
     void prepare(const ParameterTuple &params) override {
         Moments::prepare(params);
-        if (amsgrad) most = clone(params, "vhat");
+        if (amsgrad) max_moments = clone(params, "vhat");
     }
     void update(const Update &u) override {
         const double t = double(u.step);
@@ -92,13 +92,13 @@ struct AdamRule : Moments {
             update_moving_mean(ahead, beta1, g);
         }
         if (amsgrad) {
-            most[u.index].data().assign(F::maximum(most[u.index].data(), m2));
-            size = most[u.index];
+            max_moments[u.index].data().assign(F::maximum(max_moments[u.index].data(), m2));
+            size = max_moments[u.index];
         }
         u.p.assign(F::addcdiv(u.p, ahead, F::sqrt(size) + eps, -lr));
     }
     bool nesterov, amsgrad;
-    ParameterTuple most;
+    ParameterTuple max_moments;
 };
 
 struct AdamWeightDecayRule : Moments {
@@ -121,7 +121,7 @@ struct AdamWRule : Moments {
         : Moments("AdamW", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"), amsgrad(o.amsgrad) {}
     void prepare(const ParameterTuple &params) override {
         Moments::prepare(params);
-        if (amsgrad) most = clone(params, "max_exp_avg_sq");
+        if (amsgrad) max_moments = clone(params, "max_exp_avg_sq");
     }
     bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
@@ -135,12 +135,12 @@ struct AdamWRule : Moments {
         const Tensor g = u.scale == 1 ? u.g : u.g * u.scale;
         update_moving_mean(m1, beta1, g);
         update_moving_mean(m2, beta2, F::square(g));
-        const Tensor &largest = most[u.index];
+        const Tensor &largest = max_moments[u.index];
         largest.assign(F::maximum(largest, m2));
         u.p.assign(F::addcdiv(u.p, m1, F::sqrt(largest) + eps * root, -lr));
     }
     bool amsgrad;
-    ParameterTuple most;
+    ParameterTuple max_moments;
 };
 
 struct NAdamRule : Moments {

@@ -153,15 +153,16 @@ struct AsgdRule : Optimizer::Rule {
 struct RpropRule : Optimizer::Rule {
     explicit RpropRule(const RpropOptions &options) : o(options) {
         const auto [minus, plus] = o.etas;
-        const auto [least, most] = o.step_sizes;
+        const auto [min_step, max_step] = o.step_sizes;
         if (!(minus > 0 && minus < 1 && plus > 1)) {
             throw AttrError("Rprop", "etas are " + std::to_string(minus) + " and " +
                                          std::to_string(plus) +
                                          ", expected one below and one above 1");
         }
-        if (!(least <= most)) {
-            throw AttrError("Rprop", "step_sizes are " + std::to_string(least) + " and " +
-                                         std::to_string(most) + ", expected the smaller one first");
+        if (!(min_step <= max_step)) {
+            throw AttrError("Rprop", "step_sizes are " + std::to_string(min_step) + " and " +
+                                         std::to_string(max_step) +
+                                         ", expected the smaller one first");
         }
     }
     void prepare(const ParameterTuple &params) override {

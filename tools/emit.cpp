@@ -150,7 +150,7 @@ public:
                                                        [](const AttrSpec &a) { return a.at_call; });
         // A default before a required parameter isn't C++.
         auto defaults = attrs.end();
-        while (defaults != attrs.begin() && std::prev(defaults)->value != "!")
+        while (defaults != attrs.begin() && !std::prev(defaults)->is_required())
             --defaults;
         for (auto a = attrs.begin(); a != attrs.end(); ++a)
             (a < end_of_call ? call_ : construct_)

@@ -3,26 +3,51 @@
 #include <map>
 
 namespace halyard::dv {
+namespace {
+
+// The names of the kinds of faults.
+namespace kind {
+constexpr const char *lost_flag = "lost-flag";
+constexpr const char *lost_barrier = "lost-barrier";
+constexpr const char *dropped_tail = "dropped-tail";
+constexpr const char *late_start = "late-start";
+constexpr const char *lost_guard = "lost-guard";
+constexpr const char *missing_step = "missing-step";
+constexpr const char *wrong_length = "wrong-length";
+constexpr const char *wrong_mask = "wrong-mask";
+constexpr const char *wrong_offset = "wrong-offset";
+constexpr const char *wrong_stride = "wrong-stride";
+constexpr const char *wrong_slot = "wrong-slot";
+constexpr const char *wrong_comparison = "wrong-comparison";
+constexpr const char *wrong_operator = "wrong-operator";
+constexpr const char *swapped_operands = "swapped-operands";
+constexpr const char *wrong_constant = "wrong-constant";
+constexpr const char *wrong_rounding = "wrong-rounding";
+constexpr const char *lost_sum = "lost-sum";
+}  // namespace kind
+
+}  // namespace
 
 const std::vector<std::pair<std::string, std::string>> &fault_kinds() {
     static const std::vector<std::pair<std::string, std::string>> kinds = {
-        {"lost-flag", "no side of a flag: one pipe doesn't wait for the other"},
-        {"lost-barrier", "a pipe doesn't wait for itself"},
-        {"dropped-tail", "a loop stops one turn early, or the code for what remains is missing"},
-        {"late-start", "a loop begins one turn late"},
-        {"lost-guard", "a condition is taken to hold"},
-        {"missing-step", "an instruction is left out"},
-        {"wrong-length", "one repeat, burst, row or column too few"},
-        {"wrong-mask", "half of a repeat's elements"},
-        {"wrong-offset", "an operand lies one block further"},
-        {"wrong-stride", "the step between repeats or bursts is one block longer"},
-        {"wrong-slot", "always the first slot of a double buffer"},
-        {"wrong-comparison", "lt for le, eq for ne, ..."},
-        {"wrong-operator", "sub for add, add for mul, min for max, a fractal transposed, ..."},
-        {"swapped-operands", "b - a for a - b, b / a for a / b, the other side of a selection"},
-        {"wrong-constant", "a number has the other sign"},
-        {"wrong-rounding", "another direction"},
-        {"lost-sum",
+        {kind::lost_flag, "no side of a flag: one pipe doesn't wait for the other"},
+        {kind::lost_barrier, "a pipe doesn't wait for itself"},
+        {kind::dropped_tail,
+         "a loop stops one turn early, or the code for what remains is missing"},
+        {kind::late_start, "a loop begins one turn late"},
+        {kind::lost_guard, "a condition is taken to hold"},
+        {kind::missing_step, "an instruction is left out"},
+        {kind::wrong_length, "one repeat, burst, row or column too few"},
+        {kind::wrong_mask, "half of a repeat's elements"},
+        {kind::wrong_offset, "an operand is one block further"},
+        {kind::wrong_stride, "the step between repeats or bursts is one block longer"},
+        {kind::wrong_slot, "always the first slot of a double buffer"},
+        {kind::wrong_comparison, "lt for le, eq for ne, ..."},
+        {kind::wrong_operator, "sub for add, add for mul, min for max, a fractal transposed, ..."},
+        {kind::swapped_operands, "b - a for a - b, b / a for a / b, the other side of a selection"},
+        {kind::wrong_constant, "a number has the other sign"},
+        {kind::wrong_rounding, "another direction"},
+        {kind::lost_sum,
          "a product or a move overwrites what it should add to, or adds to what it should begin"},
     };
     return kinds;
@@ -49,12 +74,16 @@ public:
     }
 
 private:
-    bool here(const std::string &kind, const std::string &place) {
+    // Returns true if the fault to plant is of this kind and at this place, and notes that it is
+    // planted. Lists the fault if faults are listed. Equal places are numbered in the order of the
+    // calls, so each place is tried once, and always in the same order.
+    bool try_plant(const std::string &kind, const std::string &place) {
         std::string text = kind + ": " + place;
-        if (const int n = ++seen_[text]; n > 1) text += " #" + std::to_string(n);
+        if (const int n = ++place_counts_[text]; n > 1) text += " #" + std::to_string(n);
         if (wanted_.empty()) found.push_back(text);
         if (text != wanted_) return false;
-        return planted = true;
+        planted = true;
+        return true;
     }
 
     void body(Body &nodes) {
@@ -74,14 +103,14 @@ private:
     }
     void loop(For &f) {
         const bool runs = !(f.end - f.begin).constant() || *(f.end - f.begin).constant() > 0;
-        if (runs && here("dropped-tail", "loop")) f.end = f.end - 1;
-        if (runs && here("late-start", "loop")) f.begin = f.begin + 1;
+        if (runs && try_plant(kind::dropped_tail, "loop")) f.end = f.end - 1;
+        if (runs && try_plant(kind::late_start, "loop")) f.begin = f.begin + 1;
         body(f.body);
     }
     // Returns false if the branch is to be removed.
     bool condition(Body &nodes, size_t k, If &c) {
-        if (c.otherwise.empty() && here("dropped-tail", "guarded code")) return false;
-        if (here("lost-guard", c.otherwise.empty() ? "guard" : "special case")) {
+        if (c.otherwise.empty() && try_plant(kind::dropped_tail, "guarded code")) return false;
+        if (try_plant(kind::lost_guard, c.otherwise.empty() ? "guard" : "special case")) {
             const Body then = c.then;
             nodes.erase(nodes.begin() + long(k));
             nodes.insert(nodes.begin() + long(k), then.begin(), then.end());
@@ -97,8 +126,8 @@ private:
         if (const SetFlag *f = std::get_if<SetFlag>(&i.op))
             flag({f->src, f->dst, to_string(f->id)});
         if (std::get_if<SetFlag>(&i.op) || std::get_if<WaitFlag>(&i.op)) return true;
-        if (std::get_if<Barrier>(&i.op)) return !here("lost-barrier", name);
-        if (here("missing-step", name)) return false;
+        if (std::get_if<Barrier>(&i.op)) return !try_plant(kind::lost_barrier, name);
+        if (try_plant(kind::missing_step, name)) return false;
         if (!std::get_if<Set>(&i.op)) operands_of(i, name);
         std::visit([&](auto &op) { numbers(op, name); }, i.op);
         return true;
@@ -109,7 +138,7 @@ private:
         for (const Flag &known : flags_)
             if (known == f) return;
         flags_.push_back(f);
-        if (here("lost-flag", std::string(name_of(f.src)) + " to " + name_of(f.dst))) {
+        if (try_plant(kind::lost_flag, std::string(name_of(f.src)) + " to " + name_of(f.dst))) {
             lost_ = true;
             gone_ = f;
         }
@@ -137,26 +166,26 @@ private:
             if (o.ref->buffer.empty()) continue;
             const Buffer *b = program_->buffer(o.ref->buffer);
             const bool scalar = std::get_if<ScalarLd>(&i.op) || std::get_if<ScalarSt>(&i.op);
-            if (here("wrong-offset", name))
+            if (try_plant(kind::wrong_offset, name))
                 o.ref->offset = o.ref->offset + (scalar ? 1 : c0(o.ref->dtype));
-            if (b && b->slots > 1 && !o.ref->slot.constant() && here("wrong-slot", name))
+            if (b && b->slots > 1 && !o.ref->slot.constant() && try_plant(kind::wrong_slot, name))
                 o.ref->slot = 0;
         }
     }
     static bool several(const Expr &e) { return !e.constant() || *e.constant() > 1; }
     void shorter(Expr &count, const std::string &name, int64_t step = 1) {
         const bool is_less = !count.constant() || *count.constant() > step;
-        if (is_less && here("wrong-length", name)) count = count - step;
+        if (is_less && try_plant(kind::wrong_length, name)) count = count - step;
     }
     void longer(Expr &stride, const Expr &count, const std::string &name) {
-        if (several(count) && here("wrong-stride", name)) stride = stride + 1;
+        if (several(count) && try_plant(kind::wrong_stride, name)) stride = stride + 1;
     }
     void half(Mask &m, const std::string &name) {
-        if (m.bits || !several(m.count) || !here("wrong-mask", name)) return;
+        if (m.bits || !several(m.count) || !try_plant(kind::wrong_mask, name)) return;
         m.count = m.count / 2;
     }
     void negate(Number &n, const std::string &name) {
-        if (!n.is_reg() && n.imm != 0 && here("wrong-constant", name)) n.imm = -n.imm;
+        if (!n.is_reg() && n.imm != 0 && try_plant(kind::wrong_constant, name)) n.imm = -n.imm;
     }
 
     void numbers(Dma &op, const std::string &name) {
@@ -164,7 +193,7 @@ private:
         shorter(op.burst, name);
         longer(op.src_gap, op.nburst, name);
         longer(op.dst_gap, op.nburst, name);
-        if (op.atomic && here("lost-sum", name)) op.atomic = false;
+        if (op.atomic && try_plant(kind::lost_sum, name)) op.atomic = false;
     }
     void numbers(DmaPad &op, const std::string &name) {
         shorter(op.nburst, name);
@@ -186,8 +215,8 @@ private:
             {VecOp::abs, VecOp::relu},  {VecOp::mla, VecOp::mul},
         };
         const auto other = others.find(op.op);
-        if (other != others.end() && here("wrong-operator", name)) op.op = other->second;
-        if ((op.op == VecOp::sub || op.op == VecOp::div) && here("swapped-operands", name))
+        if (other != others.end() && try_plant(kind::wrong_operator, name)) op.op = other->second;
+        if ((op.op == VecOp::sub || op.op == VecOp::div) && try_plant(kind::swapped_operands, name))
             std::swap(op.src[0], op.src[1]);
         if (has_number(op.op)) negate(op.number, name);
         shorter(op.repeat, name);
@@ -197,7 +226,7 @@ private:
             longer(op.src_rep[k], op.repeat, name);
     }
     void numbers(VecReduce &op, const std::string &name) {
-        if (op.op != ReduceOp::add && here("wrong-operator", name))
+        if (op.op != ReduceOp::add && try_plant(kind::wrong_operator, name))
             op.op = op.op == ReduceOp::max ? ReduceOp::min : ReduceOp::max;
         shorter(op.repeat, name);
         half(op.mask, name);
@@ -205,7 +234,7 @@ private:
         longer(op.src_rep, op.repeat, name);
     }
     void numbers(VecConv &op, const std::string &name) {
-        if (op.round != Round::none && here("wrong-rounding", name))
+        if (op.round != Round::none && try_plant(kind::wrong_rounding, name))
             op.round = op.round == Round::floor ? Round::ceil : Round::floor;
         shorter(op.repeat, name);
         half(op.mask, name);
@@ -217,13 +246,13 @@ private:
             {CmpOp::lt, CmpOp::le}, {CmpOp::le, CmpOp::lt}, {CmpOp::gt, CmpOp::ge},
             {CmpOp::ge, CmpOp::gt}, {CmpOp::eq, CmpOp::ne}, {CmpOp::ne, CmpOp::eq},
         };
-        if (here("wrong-comparison", name)) op.op = others.at(op.op);
+        if (try_plant(kind::wrong_comparison, name)) op.op = others.at(op.op);
         shorter(op.repeat, name);
         for (Expr &step : op.src_rep)
             longer(step, op.repeat, name);
     }
     void numbers(VecSel &op, const std::string &name) {
-        if (!op.src[1].buffer.empty() && here("swapped-operands", name))
+        if (!op.src[1].buffer.empty() && try_plant(kind::swapped_operands, name))
             std::swap(op.src[0], op.src[1]);
         negate(op.number, name);
         shorter(op.repeat, name);
@@ -241,35 +270,35 @@ private:
         shorter(op.repeat, name);
         longer(op.src_stride, op.repeat, name);
         longer(op.dst_gap, op.repeat, name);
-        if (here("wrong-operator", name)) op.transpose = !op.transpose;
+        if (try_plant(kind::wrong_operator, name)) op.transpose = !op.transpose;
     }
     void numbers(Load3d &op, const std::string &name) {
         shorter(op.m_extent, name, cube);
         shorter(op.k_extent, name, cube);
-        if (here("wrong-length", name)) op.pad[0] = op.pad[0] + 1;
-        if (here("wrong-length", name)) op.pad[2] = op.pad[2] + 1;
+        if (try_plant(kind::wrong_length, name)) op.pad[0] = op.pad[0] + 1;
+        if (try_plant(kind::wrong_length, name)) op.pad[2] = op.pad[2] + 1;
     }
     void numbers(Mmad &op, const std::string &name) {
         shorter(op.m, name, cube);
         shorter(op.k, name, cube);
         shorter(op.n, name, cube);
-        if (here("lost-sum", name)) op.accumulate = op.accumulate == 0;
+        if (try_plant(kind::lost_sum, name)) op.accumulate = op.accumulate == 0;
     }
     void numbers(CcToUb &op, const std::string &name) {
         shorter(op.nburst, name);
         shorter(op.burst, name);
         longer(op.src_gap, op.nburst, name);
         longer(op.dst_gap, op.nburst, name);
-        if (op.relu && here("wrong-operator", name)) op.relu = false;
+        if (op.relu && try_plant(kind::wrong_operator, name)) op.relu = false;
     }
     void numbers(Fixpipe &op, const std::string &name) {
         shorter(op.m, name);
         shorter(op.n, name);
         longer(op.pitch, op.m, name);
-        if (op.relu && here("wrong-operator", name)) op.relu = false;
+        if (op.relu && try_plant(kind::wrong_operator, name)) op.relu = false;
     }
     void numbers(Set &op, const std::string &name) {
-        if (here("wrong-constant", name)) op.value = op.value + 1;
+        if (try_plant(kind::wrong_constant, name)) op.value = op.value + 1;
     }
     void numbers(ScalarMath &op, const std::string &name) {
         static const std::map<ScalarOp, ScalarOp> others = {{ScalarOp::add, ScalarOp::sub},
@@ -277,8 +306,9 @@ private:
                                                             {ScalarOp::max, ScalarOp::min},
                                                             {ScalarOp::min, ScalarOp::max}};
         const auto other = others.find(op.op);
-        if (other != others.end() && here("wrong-operator", name)) op.op = other->second;
-        if ((op.op == ScalarOp::sub || op.op == ScalarOp::div) && here("swapped-operands", name))
+        if (other != others.end() && try_plant(kind::wrong_operator, name)) op.op = other->second;
+        if ((op.op == ScalarOp::sub || op.op == ScalarOp::div) &&
+            try_plant(kind::swapped_operands, name))
             std::swap(op.a, op.b);
         negate(op.a, name);
         negate(op.b, name);
@@ -289,7 +319,7 @@ private:
 
     const std::string wanted_;
     const Program *program_ = nullptr;
-    std::map<std::string, int> seen_;
+    std::map<std::string, int> place_counts_;
     std::vector<Flag> flags_;
     Flag gone_ = {};  // the flag that is lost
     bool lost_ = false;

@@ -273,10 +273,10 @@ struct Rounding {
 };
 
 double largest_finite(const std::vector<double> &values) {
-    double most = 0;
+    double largest = 0;
     for (double w : values)
-        if (std::isfinite(w)) most = std::max(most, std::fabs(w));
-    return most;
+        if (std::isfinite(w)) largest = std::max(largest, std::fabs(w));
+    return largest;
 }
 
 // Returns the error of a finite result over what the contract allows. `size` is the magnitude that
@@ -295,7 +295,7 @@ class OutputComparison {
 public:
     OutputComparison(const Contract &contract, DType dtype, const Array &want, const Array *abs_sum)
         : contract_(contract), dtype_(dtype), rounding_(dtype), want_(want), abs_sum_(abs_sum),
-          most_(largest_finite(want.v)) {}
+          largest_want_(largest_finite(want.v)) {}
 
     // Returns the error of element i over what the contract allows; infinite for a wrong NaN, Inf,
     // integer or bool.
@@ -317,7 +317,7 @@ public:
 private:
     double size(size_t i) const {
         if (contract_.measure == Contract::elementwise) return std::fabs(want_.v[i]);
-        if (contract_.measure == Contract::normwise || !abs_sum_) return most_;
+        if (contract_.measure == Contract::normwise || !abs_sum_) return largest_want_;
         return abs_sum_->v[i];
     }
 
@@ -326,7 +326,7 @@ private:
     Rounding rounding_;
     const Array &want_;
     const Array *abs_sum_;  // null: the reference has none
-    double most_;
+    double largest_want_;
 };
 
 }  // namespace

@@ -86,15 +86,15 @@ Expected::Accuracy Expected::judge(const std::vector<Tensor> &out) const {
             if (!violation.empty()) v.error = INFINITY;
             continue;
         }
-        double most = 0, off = 0;
+        double largest = 0, off = 0;
         for (size_t i = 0; i < want.size(); i++) {
             if (std::isfinite(want[i])) {
-                most = std::max(most, std::fabs(want[i]));
+                largest = std::max(largest, std::fabs(want[i]));
                 off = std::max(off, std::fabs(got[i] - want[i]));
             }
             if (std::isnan(got[i]) && !std::isnan(want[i])) off = INFINITY;
         }
-        v.error = std::max(v.error, most > 0 ? off / most : off);
+        v.error = std::max(v.error, largest > 0 ? off / largest : off);
     }
     return v;
 }

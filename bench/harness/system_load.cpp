@@ -122,10 +122,10 @@ std::string contention(const Load &load, int threads) {
 
 bool is_noisy(const Load &load) {
     constexpr double switches_per_second = 20, steal = 0.01;
-    double most = 0;
+    double max_steal = 0;
     for (const auto &core : load.cores)
-        most = std::max(most, core.steal);
-    return double(load.switches) > 1 + switches_per_second * load.seconds || most > steal;
+        max_steal = std::max(max_steal, core.steal);
+    return double(load.switches) > 1 + switches_per_second * load.seconds || max_steal > steal;
 }
 
 bool leaves_a_core(const Load &load) {

@@ -69,7 +69,7 @@ OpRecord einsum_record() {
         "a letter twice in one x takes its diagonal, \"...\" "
         "stands for leading axes that broadcast, and without \"->\" y has the letters that "
         "occur once, in alphabetical order",
-        {{"equation", AttrKind::text, "!", {}, {}, false}},
+        {{"equation", AttrKind::text, AttrSpec::no_default, {}, {}, false}},
         {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"}, {Contract::products, 16});
 }
 

@@ -30,12 +30,12 @@ std::string processor() {
 
 // Returns the least measured number of threads that is at least `threads`, else the largest.
 template<class T> int measured_threads(const std::vector<T> &all, int threads) {
-    int at_least = 0, most = 0;
+    int at_least = 0, max_threads = 0;
     for (const T &t : all) {
         if (t.threads >= threads && (at_least == 0 || t.threads < at_least)) at_least = t.threads;
-        most = std::max(most, t.threads);
+        max_threads = std::max(max_threads, t.threads);
     }
-    return at_least ? at_least : most;
+    return at_least ? at_least : max_threads;
 }
 
 }  // namespace

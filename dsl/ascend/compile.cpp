@@ -13,10 +13,10 @@ double excess(const dv::Program &p) {
     std::map<dv::Scope, int64_t> top;
     for (const dv::Buffer &b : p.buffers)
         top[b.scope] = std::max(top[b.scope], b.address + b.slot_bytes() * b.slots);
-    double most = 1;
+    double max_share = 1;
     for (auto &[scope, bytes] : top)
-        most = std::max(most, double(bytes) / double(p.chip().bytes(scope)));
-    return most;
+        max_share = std::max(max_share, double(bytes) / double(p.chip().bytes(scope)));
+    return max_share;
 }
 
 }  // namespace

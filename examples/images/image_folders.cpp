@@ -29,12 +29,12 @@ std::string numbered(const fs::path &folder, int64_t number, const char *ending)
 // Cuts out a square of at least half of the photograph's height at a random place.
 Tensor random_square(const Tensor &photograph, const Random &random, uint64_t number) {
     const int64_t height = photograph.size(0), width = photograph.size(1);
-    const int64_t most = std::min(height, width);
-    const int64_t least = most / 2;
+    const int64_t max_side = std::min(height, width);
+    const int64_t min_side = max_side / 2;
     const auto upto = [&](uint64_t which, int64_t limit) {
         return int64_t(random.below(3 * number + which, uint32_t(limit) + 1));
     };
-    const int64_t side = least + upto(0, most - least);
+    const int64_t side = min_side + upto(0, max_side - min_side);
     const int64_t y = upto(1, height - side);
     const int64_t x = upto(2, width - side);
     return photograph.slice(0, y, y + side).slice(1, x, x + side).contiguous();

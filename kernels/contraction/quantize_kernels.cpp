@@ -9,15 +9,11 @@
 namespace halyard {
 namespace {
 
-void add_dtype(Op &op, const char *value) {
-    op.attrs.push_back({"dtype", AttrKind::dtype, value, {}, {}, true});
-}
-
 struct QuantizeKernel : Elementwise {
     QuantizeKernel()
         : Elementwise("quantize_kernel", "x:T[*] scale:T[*] zero_point:i32[*] -> y:U[*]") {
         internal = true;
-        add_dtype(*this, "i8");
+        at_call("dtype", AttrKind::dtype, "i8");
         let("scale_least", "1");
         dtypes = {"f32,i8", "f32,u8"};
         contract = {Contract::elementwise, 0};
@@ -62,7 +58,7 @@ struct RequantizeKernel : Elementwise {
               "requantize_kernel",
               "x:i32[*] excess:i32[*] scale:f32[*] bias:f32[*] zero_point:i32[*] -> y:U[*]") {
         internal = true;
-        add_dtype(*this, "i8");
+        at_call("dtype", AttrKind::dtype, "i8");
         dtypes = {"i8", "u8"};
         contract = {Contract::elementwise, 0};
     }

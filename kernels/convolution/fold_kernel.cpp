@@ -18,7 +18,7 @@ constexpr int task_elements = 16384;
 struct Fold : Op {
     Fold() : Op("fold_kernel", "x[m,u,v,p,q] -> y[m,h,w]") {
         internal = true;
-        ints("output_size", "!", {"h", "w"});
+        required("output_size", AttrKind::ints, {"h", "w"});
         ints("dilation", "1,1", {"dilation_h", "dilation_w"});
         ints("padding", "0,0", {"pad_h", "pad_w"});
         ints("stride", "1,1", {"stride_h", "stride_w"});

@@ -11,7 +11,7 @@ struct Cast : Elementwise {
     Cast() : Elementwise("cast", "x:T[*] -> y:U[*]") {
         doc = "y = x in another dtype; floats to integers truncate, saturate, and take NaN to 0; "
               "integers wrap; bool is x != 0";
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}, true});
+        at_call("dtype", AttrKind::dtype, "f32");
         contract = {Contract::elementwise, 0.5};
         task_elements = cheap_task;
         dtypes.clear();

@@ -9,7 +9,7 @@ struct OneHot : Op {
         doc =
             "y = on where the position along axis is the index, else off; for an index outside [0, "
             "depth) all are off";
-        attrs.push_back({"depth", AttrKind::integer, "!", {}, {}});
+        required("depth", AttrKind::integer);
         attr("axis", -1);
         axis = "depth";
         any_strides = true;

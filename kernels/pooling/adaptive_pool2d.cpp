@@ -14,7 +14,7 @@ using Halide::Expr;
 struct Adaptive : Op {
     Adaptive(const std::string &name, const std::string &signature) : Op(name, signature) {
         internal = any_strides = true;
-        ints("output_size", "!", {"out_h", "out_w"});
+        required("output_size", AttrKind::ints, {"out_h", "out_w"});
         let("oh", "out_h");
         let("ow", "out_w");
         conditions = {"out_h>=1", "out_w>=1", "h>=1", "w>=1"};
@@ -149,7 +149,7 @@ struct AdaptiveMax : Adaptive {
     }
     Func x = input("x");
     Func y = output("y");
-    Func most{"most"};
+    Func window_max{"most"};
 
     void algorithm() override {
         const Expr w = size("w"), h = size("h");
@@ -158,12 +158,12 @@ struct AdaptiveMax : Adaptive {
         const Expr cx = min(first(vx, w, ow) + k.x, end(vx, w, ow) - 1);
         const Expr cy = min(first(vy, h, oh) + k.y, end(vy, h, oh) - 1);
         const Expr in = x(clamp(cx, 0, w - 1), clamp(cy, 0, h - 1), vc, vn);
-        most(vx, vy, vc, vn) = math::lowest();
+        window_max(vx, vy, vc, vn) = math::lowest();
         // NaN is larger than any number.
-        most(vx, vy, vc, vn) = select(in > most(vx, vy, vc, vn) || in != in, in,
-                                      most(vx, vy, vc, vn));
-        y(vx, vy, vc, vn) = most(vx, vy, vc, vn);
-        sums = {most};
+        window_max(vx, vy, vc, vn) = select(in > window_max(vx, vy, vc, vn) || in != in, in,
+                                            window_max(vx, vy, vc, vn));
+        y(vx, vy, vc, vn) = window_max(vx, vy, vc, vn);
+        sums = {window_max};
     }
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, int64_t top, int64_t bottom,
@@ -217,11 +217,11 @@ struct AdaptiveMaxDx : Adaptive {
         p("dx") = Array(p("dx").shape);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, int64_t top, int64_t bottom,
                     int64_t left, int64_t right) {
-            const double most = p("y")(n, c, a, b);
+            const double window_max = p("y")(n, c, a, b);
             for (int64_t i = top; i < bottom; i++) {
                 for (int64_t j = left; j < right; j++) {
                     const double v = p("x")(n, c, i, j);
-                    if (v != most && !std::isnan(v)) continue;
+                    if (v != window_max && !std::isnan(v)) continue;
                     p("dx")(n, c, i, j) += p("dy")(n, c, a, b);
                     return;
                 }

@@ -58,14 +58,14 @@ struct MaxPool2d : MaxBase {
     using Op::schedule;
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
-            double most = -INFINITY;
+            double window_max = -INFINITY;
             for (int64_t i = w.top; i < w.bottom; i++) {
                 for (int64_t j = w.left; j < w.right; j++) {
                     const double v = p("x")(n, c, i, j);
-                    if (v > most || std::isnan(v)) most = v;
+                    if (v > window_max || std::isnan(v)) window_max = v;
                 }
             }
-            p("y")(n, c, a, b) = most;
+            p("y")(n, c, a, b) = window_max;
         });
     }
 };
@@ -127,11 +127,11 @@ struct MaxPool2dDx : MaxBase {
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
-            const double most = p("y")(n, c, a, b);
+            const double window_max = p("y")(n, c, a, b);
             for (int64_t i = w.top; i < w.bottom; i++) {
                 for (int64_t q = w.left; q < w.right; q++) {
                     const double v = p("x")(n, c, i, q);
-                    if (v != most && !(std::isnan(v) && std::isnan(most))) continue;
+                    if (v != window_max && !(std::isnan(v) && std::isnan(window_max))) continue;
                     p("dx")(n, c, i, q) += p("dy")(n, c, a, b);
                     return;
                 }
@@ -375,11 +375,12 @@ struct MaxPool2dIndices : MaxBase {
             return x(column(vx, b), row(vy, a), vc, vn);
         };
         best(vx, vy, vc, vn) = Halide::Tuple(in(0, 0), index(0, 0));
-        const Expr most = best(vx, vy, vc, vn)[0];
+        const Expr window_max = best(vx, vy, vc, vn)[0];
         const Expr at = best(vx, vy, vc, vn)[1];
         const Expr next = in(k.x, k.y);
-        const Expr wins = next > most || (next != next && most == most);  // the first NaN wins
-        best(vx, vy, vc, vn) = Halide::Tuple(select(wins, next, most),
+        const Expr wins = next > window_max ||
+                          (next != next && window_max == window_max);  // the first NaN wins
+        best(vx, vy, vc, vn) = Halide::Tuple(select(wins, next, window_max),
                                              select(wins, index(k.x, k.y), at));
         indices(vx, vy, vc, vn) = best(vx, vy, vc, vn)[1];
     }
@@ -391,8 +392,9 @@ struct MaxPool2dIndices : MaxBase {
             for (int64_t i = w.top; i < w.bottom; i++) {
                 for (int64_t j = w.left; j < w.right; j++) {
                     const double v = p("x")(n, c, i, j);
-                    const double most = p("x")(n, c, at / p["w"], at % p["w"]);
-                    if (v > most || (std::isnan(v) && !std::isnan(most))) at = i * p["w"] + j;
+                    const double window_max = p("x")(n, c, at / p["w"], at % p["w"]);
+                    if (v > window_max || (std::isnan(v) && !std::isnan(window_max)))
+                        at = i * p["w"] + j;
                 }
             }
             p("indices")(n, c, a, b) = double(at);

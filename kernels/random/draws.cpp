@@ -12,8 +12,9 @@ std::vector<Halide::Expr> Draws::block_of(int lane) const {
 }
 
 uint32_t Draws::word(const Problem &p, int64_t i, int lane, int64_t w) {
-    const Words all = philox_words({uint32_t(i / tile * block + i % block), uint32_t(lane),
-                                    uint32_t(p["offset_lo"]), uint32_t(p["offset_hi"])},
+    const Words all = philox_words({uint32_t(i / tile * tile_blocks + i % tile_blocks),
+                                    uint32_t(lane), uint32_t(p["offset_lo"]),
+                                    uint32_t(p["offset_hi"])},
                                    {uint32_t(p["seed_lo"]), uint32_t(p["seed_hi"])});
     return all[size_t(w)];
 }

@@ -13,7 +13,7 @@ constexpr double step = 0x1p-24;
 
 struct DropoutKernel : Draws {
     DropoutKernel() : Draws("dropout_kernel", "x[..n] -> y[..n] mask:bool[..n]") {
-        doc = "y = x / (1-p) where a Philox4x32-10 word says so, else 0; mask = kept";
+        doc = "y = x / (1-p) where mask, else 0; mask = u >= p, u uniform in [0, 1) of 24 bits";
         contract = {Contract::elementwise, 1.5};
         samples = {
             "n=1", "n=63", "n=64", "n=1000", "n=4099 seed_lo=7 offset_lo=3", "n=20011 seed_lo=5"};
@@ -44,12 +44,12 @@ struct DropoutKernel : Draws {
         kept.compute_root()
             .align_bounds(n, tile)
             .split(n, n, l, tile, Tail::RoundUp)
-            .split(l, w, l, block);
+            .split(l, w, l, tile_blocks);
         kept.split(n, task, n, chunk / tile, Tail::GuardWithIf)
             .parallel(task)
             .unroll(w)
             .vectorize(l);
-        random.compute_at(kept, n).vectorize(b, block, Tail::RoundUp);
+        random.compute_at(kept, n).vectorize(b, tile_blocks, Tail::RoundUp);
     }
     void reference(Problem &q) const override {
         const double keep_from = q.real("p");

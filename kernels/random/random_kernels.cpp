@@ -1,8 +1,9 @@
 // Random tensors. The kernels take seed and offset as 32-bit words; the ops are composed of them in
 // primitives/composites/random/random.cpp.
 //
-// In f32 the bits are the same on every instruction set: sums and products are not fused, and
-// functions are polynomials of our own. Ascend uses its own logarithm. f64's normal calls libm.
+// In f32 a kernel gives the same bits on every instruction set of a CPU: sums and products are not
+// fused, and functions are polynomials of this project. There are two exceptions: on Ascend the
+// logarithm is the device's, and in f64 normal_kernel calls libm.
 #include "dsl/math/math_detail.h"
 #include "kernels/random/draws.h"
 
@@ -16,13 +17,16 @@ using Halide::UInt;
 
 // The base of the kernels. y[n] is a function of random words, computed in tiles of 64 elements,
 // whose words stay in registers or in L1.
+//
+// In exact mode (docs/adr/001-values-are-reals.md) there are no functions of reals: a kernel then
+// gives words themselves, as the check is whether every element gets its own.
 struct Fill : Draws {
     Func y = output("y");
     Func random{"random"}, more{"more"};
     Fill(const std::string &op_name, const std::string &signature_text, const std::string &formula)
         : Draws(op_name, signature_text) {
         doc = formula;
-        attrs.push_back({"n", AttrKind::integer, "!", {}, {}});
+        required("n", AttrKind::integer);
         conditions = {"n>=1"};
         samples = {"n=1",
                    "n=15",
@@ -34,10 +38,11 @@ struct Fill : Draws {
         bench = {"n=4194304"};
     }
 
-    // Returns log x in f32, computed from the bits of x. Ascend, for which alone lanes is 1, has no
-    // instructions for the bits, but one for the logarithm.
+    // Returns log x in f32, computed from the bits of x. Ascend has no instructions for the bits,
+    // but one for the logarithm. Callers wrap the result in strict_float(): its polynomial is not
+    // strict, and would be fused on instruction sets with multiply-adds only.
     static Expr logarithm(const Build &build, const Expr &x) {
-        return build.lanes > 1 ? math::log_f32(x) : log(x);
+        return build.is_ascend() ? log(x) : math::log_f32(x);
     }
 
     void draw() {
@@ -49,6 +54,8 @@ struct Fill : Draws {
 
     // Schedules the Funcs of a derived class at the loop over tiles.
     virtual void schedule_stages(const Var &) {}
+    // A tile is unrolled over the four words and vectorised over its 16 blocks. So the index of a
+    // word is a constant, and a vector of elements is one word of a vector of blocks.
     void schedule(const Cpu &cpu) override {
         const int chunk = cpu.pick("chunk", {16384, 4096});
         Var task("task"), i("i"), part("part"), w("w"), l("l");
@@ -56,21 +63,23 @@ struct Fill : Draws {
         last.output_buffer().dim(0).set_min(0);  // so tiles begin at multiples of 64
         last.compute_root().split(n, task, i, chunk, Tail::GuardWithIf).parallel(task);
         last.split(i, part, i, tile, Tail::GuardWithIf)
-            .split(i, w, l, block)
+            .split(i, w, l, tile_blocks)
             .unroll(w)
             .vectorize(l);
         for (Func &f : {std::ref(random), std::ref(more)})
-            f.compute_at(last, part).vectorize(b, block, Tail::RoundUp);
+            f.compute_at(last, part).vectorize(b, tile_blocks, Tail::RoundUp);
         schedule_stages(part);
     }
 };
 
 struct UniformKernel : Fill {
-    Expr low = scalar("low", 0.0), high = scalar("high", 1.0), most = scalar("most", 1.0);
+    Expr low = scalar("low", 0.0), high = scalar("high", 1.0);
+    // The largest value allowed, as rounding may give `high` itself.
+    Expr max_value = scalar("most", 1.0);
     UniformKernel()
         : Fill("uniform_kernel", "-> y[n]",
                "y = min(low + u (high - low), most), u in [0, 1) of 24 bits, in f64 of 53") {
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}});
+        attr("dtype", AttrKind::dtype, "f32");
         dtypes = {"f32", "f64"};
         contract = {Contract::products, 1.5};
         samples.push_back("n=1009 low=3 high=5 most=4.99");
@@ -81,7 +90,7 @@ struct UniformKernel : Fill {
         const Expr u = build.stores(DType::f64)
                            ? math::real(cast(Int(64), bits53)) * Expr(0x1p-53)
                            : math::real(cast(Int(32), first() >> 8)) * Expr(0x1p-24);
-        y(n) = min(math::plus(low, math::times(u, high - low)), most);
+        y(n) = min(math::plus(low, math::times(u, high - low)), max_value);
     }
     void reference(Problem &p) const override {
         Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
@@ -107,13 +116,18 @@ struct NormalKernel : Fill {
     NormalKernel()
         : Fill("normal_kernel", "-> y[n]",
                "y = mean + stddev z, z standard normals in pairs (Box and Muller), |z| <= 6.6") {
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}});
+        attr("dtype", AttrKind::dtype, "f32");
         dtypes = {"f32", "f64"};
         contract = {Contract::products, 4};
         samples.push_back("n=1009 mean=3 stddev=5");
     }
-    // Returns cos t and sin t in f32. k quarter turns are subtracted exactly, which leaves |t| <=
-    // pi/4. The polynomials are those of Cephes, sinf.c (Moshier).
+    // Returns cos t and sin t in f32, for t = 2 pi c / 2^32. The nearest multiple of a quarter
+    // turn, k quarter turns, is subtracted exactly. That leaves x in [-pi/4, pi/4], and
+    //   k      0      1      2      3
+    //   cos t  cos x  -sin x -cos x sin x
+    //   sin t  sin x  cos x  -sin x -cos x
+    // A quarter turn is 2^30. Adding half of one, 2^29, may wrap around, as a whole turn does: then
+    // k is 0. The polynomials are those of Cephes, sinf.c (Moshier).
     static std::array<Expr, 2> cos_sin(const Expr &c) {
         const Expr k = (c + math::word(1u << 29)) >> 30;
         const Expr x = math::times(cast(Float(32), cast(Int(32), c - (k << 30))),
@@ -140,9 +154,10 @@ struct NormalKernel : Fill {
     }
     void algorithm(const Build &build) override {
         draw();
-        const Halide::FuncRef drawn = random(b * block + l);
-        const Expr a = select(half == 0, Expr(drawn[0]), Expr(drawn[2]));
-        const Expr c = select(half == 0, Expr(drawn[1]), Expr(drawn[3]));
+        // b is the index of a tile, and l that of a block in the tile.
+        const Halide::FuncRef block = random(b * tile_blocks + l);
+        const Expr a = select(half == 0, Expr(block[0]), Expr(block[2]));
+        const Expr c = select(half == 0, Expr(block[1]), Expr(block[3]));
         const Expr u31 = cast(Int(32), a >> 1) | 1;
         if (build.is_exact()) {
             pair(l, half, b) = Halide::Tuple(math::real(a), math::real(c));
@@ -152,16 +167,17 @@ struct NormalKernel : Fill {
             pair(l, half, b) = Halide::Tuple(r * cos(t), r * sin(t));
         } else {
             const Expr u = math::times(cast(Float(32), u31), math::num(0x1p-31));
+            // Strict, so that the root is rounded correctly on every instruction set.
             const Expr r = strict_float(sqrt(math::times(logarithm(build, u), math::num(-2))));
             const auto [cosine, sine] = cos_sin(c);
             pair(l, half, b) = Halide::Tuple(math::times(r, cosine), math::times(r, sine));
         }
-        const Halide::FuncRef both = pair(n % block, n / (2 * block) % 2, n / tile);
+        const Halide::FuncRef both = pair(n % tile_blocks, n / (2 * tile_blocks) % 2, n / tile);
         const Expr z = select(word_at(n) % 2 == 0, math::real(both[0]), math::real(both[1]));
         y(n) = math::plus(mean, math::times(stddev, z));
     }
     void schedule_stages(const Var &part) override {
-        pair.compute_at(store(), part).unroll(half).vectorize(l, block, Tail::RoundUp);
+        pair.compute_at(store(), part).unroll(half).vectorize(l, tile_blocks, Tail::RoundUp);
     }
     void reference(Problem &p) const override {
         Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
@@ -180,20 +196,21 @@ struct NormalKernel : Fill {
 // The probability that a standard normal is between -2 and 2: erf(sqrt 2).
 constexpr double within_two = 0.9544997361036416;
 
-// z = sqrt(2) erfinv(v erf(sqrt 2)), v uniform in (-1, 1).
-
+// z = sqrt(2) erfinv(v erf(sqrt 2)), where v is uniform in (-1, 1). v is an odd multiple of 2^-24,
+// so it is never 0, and v and -v are equally probable.
 struct TruncatedNormalKernel : Fill {
     Expr mean = scalar("mean", 0.0), stddev = scalar("stddev", 1.0);
     TruncatedNormalKernel()
         : Fill("truncated_normal_kernel", "-> y[n]",
                "y = mean + stddev z, z normal between -2 and 2") {
-        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}});
+        attr("dtype", AttrKind::dtype, "f32");
         dtypes = {"f32"};
         contract = {Contract::products, 6};
         samples.push_back("n=1009 mean=3 stddev=5");
     }
     // Returns erfinv(x) for |x| <= erf(sqrt 2) (Giles: "Approximating the erfinv function", GPU
-    // Computing Gems, 2011).
+    // Computing Gems, 2011). That is Giles's case w < 5 alone, with w = -log((1 - x)(1 + x)): here
+    // w is at most 2.5. The polynomial is one of w - 2.5.
     static Expr erfinv(const Build &build, const Expr &x) {
         const Expr w = math::minus(
             math::times(strict_float(logarithm(build, math::times(math::minus(math::num(1), x),
@@ -230,8 +247,8 @@ struct TruncatedNormalKernel : Fill {
     }
 };
 
-// y = low + floor(range w / 2^64), w a word of 64 bits. The probabilities of two values differ by
-// at most 2^-32 of their size.
+// y = low + floor(range w / 2^64), where w has 64 random bits and range is at most 2^32. The
+// probabilities of two values differ by at most 2^-32 of their size.
 struct RandintKernel : Fill {
     Expr low_lo = scalar("low_lo", 0), low_hi = scalar("low_hi", 0),
          range_less_1 = scalar("range_less_1", 9);
@@ -247,6 +264,8 @@ struct RandintKernel : Fill {
     void algorithm() override {
         draw();
         const Expr range = as_u64(range_less_1) + Halide::Internal::make_const(UInt(64), 1);
+        // The upper 64 bits of the product of `range`, of 33 bits, and w. No sum here exceeds 64
+        // bits: range (2^32 - 1) + 2^32 - 1 is less than 2^64.
         const Expr offset = (as_u64(first()) * range + (as_u64(second()) * range >> 32)) >> 32;
         y(n) = cast(Int(64), (as_u64(low_hi) << 32 | as_u64(low_lo)) + offset);
     }

@@ -17,7 +17,7 @@ struct ReduceGradient : Op {
         : Op(name, inputs + " dy[o,i] -> dx[o,r,i,s]") {
         form = Form::reduction;
         any_strides = internal = true;
-        attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
+        at_call("axis", AttrKind::ints, "");
         flag("keep_dims", false);
         samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3",
                    "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3",

@@ -34,7 +34,7 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
     form = Form::reduction;
     any_strides = true;
     alias = mindspore;
-    attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
+    at_call("axis", AttrKind::ints, "");
     flag("keep_dims", false);
     declare_variants();
     samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",
@@ -58,7 +58,7 @@ void Reduction::declare_variants() {
     const auto variant = [this](const char *name, const DimExpr &when, auto tree, auto schedule) {
         const auto algorithm = [this, tree](const Build &build) {
             // Ascend has its own order of summation (dsl/ascend/lowering/reduce.h).
-            if (build.lanes == 1) return define_plain();
+            if (build.is_ascend()) return define_plain();
             is_plain_ = false;
             count = math::real(size("r")) * math::real(size("s"));
             tree();

@@ -1,6 +1,9 @@
-// Cross entropy of softmax(logits) against class indices or against a distribution. One fused
-// kernel computes a row of c classes; the schedules are those of Rows (rows.cpp).
+// Cross entropy of softmax(logits) against class indices or against a distribution, and the
+// negative log likelihood of class indices. One fused kernel computes a row of c classes. The
+// schedules are those of Rows (rows.cpp), except for nll, which has one of its own.
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "kernels/rowwise/rows.h"
 
@@ -10,18 +13,34 @@ namespace {
 using Halide::clamp;
 using Halide::Expr;
 
-struct CrossEntropy : Rows {
-    CrossEntropy(const std::string &name, const std::string &signature)
-        : Rows(name, signature, false) {
+// The base of losses of rows.
+//
+// Labels may be class indices. If one is outside [0, c), the loss and gradient of its row are 0,
+// whatever the logits, and nothing is read out of bounds.
+struct RowLoss : Rows {
+    RowLoss(const std::string &name, const std::string &signature) : Rows(name, signature, false) {
         samples = {"n=1 c=1",    "n=3 c=7",   "n=5 c=64", "n=4 c=31",
                    "n=2 c=1000", "n=70 c=17", "n=33 c=10"};
         bench = {"n=32 c=10", "n=4096 c=1024"};
         conditions = {"c>=1"};
+    }
+    // The let limits the labels of random problems to [0, c).
+    void labels_are_classes() { let("labels_end", "c"); }
+    // Returns true if the label of row n is a class.
+    Expr is_class(const Func &labels) const { return labels(n) >= 0 && labels(n) < size("c"); }
+    // Returns the label of row n or, for one outside [0, c), the nearest class.
+    Expr class_of(const Func &labels) const { return clamp(labels(n), 0, size("c") - 1); }
+};
+
+struct CrossEntropy : RowLoss {
+    CrossEntropy(const std::string &name, const std::string &signature) : RowLoss(name, signature) {
         contract = {Contract::normwise, 10};
     }
     Func row_max{"peak"}, exponential{"e"}, total{"total"};
 
-    // Defines the exponentials of x - max x and their sum.
+    // Defines the exponentials of logits - row_max and their sum. In a loss only the sum reads the
+    // exponentials, and they are inlined into it. In a gradient the result reads them too, so there
+    // they are in row_maps.
     void exponentials(const Func &logits) {
         k = RDom(0, size("c"));
         row_max(n) = math::lowest();
@@ -31,7 +50,8 @@ struct CrossEntropy : Rows {
         row_reductions = {row_max, total};
     }
 
-    // Returns the logarithm of the sum of the exponentials of row i, for references.
+    // Returns the logarithm of the sum of the exponentials of row i of the input "logits", for
+    // references.
     static double log_sum_of(Problem &p, int64_t i) {
         double largest = -INFINITY;
         double sum = 0;
@@ -43,19 +63,11 @@ struct CrossEntropy : Rows {
     }
 };
 
-// The base of losses whose labels are class indices. If a label is outside [0, c), the loss and
-// gradient of its row are 0, whatever the logits, and nothing is read out of bounds.
-struct Sparse : CrossEntropy {
-    Sparse(const std::string &name, const std::string &signature) : CrossEntropy(name, signature) {
-        let("labels_end", "c");
-    }
-    // Returns true if the label of row n is a class.
-    Expr is_class(const Func &labels) const { return labels(n) >= 0 && labels(n) < size("c"); }
-};
-
-struct SparseSoftmaxCrossEntropy : Sparse {
+struct SparseSoftmaxCrossEntropy : CrossEntropy {
     SparseSoftmaxCrossEntropy()
-        : Sparse("sparse_softmax_cross_entropy", "logits[..n,c] labels:i32[..n] -> loss[..n]") {
+        : CrossEntropy("sparse_softmax_cross_entropy",
+                       "logits[..n,c] labels:i32[..n] -> loss[..n]") {
+        labels_are_classes();
         doc = "loss = log sum exp(logits) - logits[label]; 0 where label is not in [0, c)";
     }
     Func logits = input("logits"), labels = input("labels");
@@ -63,8 +75,8 @@ struct SparseSoftmaxCrossEntropy : Sparse {
 
     void algorithm() override {
         exponentials(logits);
-        const Expr at = clamp(labels(n), 0, size("c") - 1);
-        loss(n) = select(is_class(labels), log(total(n)) - (logits(at, n) - row_max(n)), 0_r);
+        loss(n) = select(is_class(labels),
+                         log(total(n)) - (logits(class_of(labels), n) - row_max(n)), 0_r);
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -75,15 +87,17 @@ struct SparseSoftmaxCrossEntropy : Sparse {
     }
 };
 
-struct SparseSoftmaxCrossEntropyDlogits : Sparse {
+struct SparseSoftmaxCrossEntropyDlogits : CrossEntropy {
     SparseSoftmaxCrossEntropyDlogits()
-        : Sparse("sparse_softmax_cross_entropy_dlogits",
-                 "logits[..n,c] labels:i32[..n] dloss[..n] -> dlogits[..n,c]") {
+        : CrossEntropy("sparse_softmax_cross_entropy_dlogits",
+                       "logits[..n,c] labels:i32[..n] dloss[..n] -> dlogits[..n,c]") {
+        labels_are_classes();
         internal = true;
     }
     Func logits = input("logits"), labels = input("labels"), dloss = input("dloss");
     Func dlogits = output("dlogits");
-    Func scale{"scale"}, row_dloss{"own"};
+    Func scale{"scale"};
+    Func row_dloss{"own"};  // dloss, or 0 if the label is not a class
 
     void algorithm() override {
         exponentials(logits);
@@ -98,7 +112,7 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t label = int64_t(p("labels")(i));
-            if (label < 0 || label >= p["c"]) continue;
+            if (label < 0 || label >= p["c"]) continue;  // dlogits holds zeros
             const double log_sum = log_sum_of(p, i);
             for (int64_t j = 0; j < p["c"]; j++) {
                 p("dlogits")(i, j) = p("dloss")(i) *
@@ -108,10 +122,14 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
     }
 };
 
-// The kernels of nll_loss and cross_entropy: the negative of the label's element. Only one element
-// per row is read or written, so rows are distributed in blocks and nothing is vectorised along c.
-struct Nll : Sparse {
-    Nll(const std::string &name, const std::string &signature) : Sparse(name, signature) {
+// The kernels of nll_loss and cross_entropy: the negative of the label's element. The forward
+// kernel reads one element of each row, and the gradient writes zeros and one number. There is no
+// reduction along a row, so the schedules of Rows don't fit. A task has a block of 8 rows, or 32 if
+// tuning finds that faster. The gradient is vectorised along c; the forward result has no such
+// dimension.
+struct Nll : RowLoss {
+    Nll(const std::string &name, const std::string &signature) : RowLoss(name, signature) {
+        labels_are_classes();
         internal = true;
         clear_variants();
         contract = {Contract::elementwise, 0};
@@ -131,8 +149,7 @@ struct NllForward : Nll {
     Func loss = output("loss");
 
     void algorithm() override {
-        loss(n) = select(is_class(labels), math::negative(x(clamp(labels(n), 0, size("c") - 1), n)),
-                         0_r);
+        loss(n) = select(is_class(labels), math::negative(x(class_of(labels), n)), 0_r);
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -166,18 +183,18 @@ struct SoftmaxCrossEntropy : CrossEntropy {
     }
     Func logits = input("logits"), labels = input("labels");
     Func loss = output("loss");
-    Func dot{"dot"}, offset{"offset"};
+    Func dot{"dot"}, log_total{"offset"};
 
     void algorithm() override {
         exponentials(logits);
-        offset(n) = log(total(n));
-        dot(n) += labels(k, n) * (offset(n) - (logits(k, n) - row_max(n)));
+        log_total(n) = log(total(n));
+        dot(n) += labels(k, n) * (log_total(n) - (logits(k, n) - row_max(n)));
         row_reductions.push_back(dot);
-        row_scalars = {offset};
+        row_scalars = {log_total};
         loss(n) = dot(n);
     }
     void reference(Problem &p) const override {
-        // Terms of labels with different signs cancel.
+        // The error bound is relative to the sum of |terms|, as terms of opposite sign cancel.
         Array &abs_sum = p.abs_sum["loss"] = Array(p("loss").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const double log_sum = log_sum_of(p, i);
@@ -234,18 +251,19 @@ struct SoftmaxCrossEntropyDlabels : CrossEntropy {
     }
     Func logits = input("logits"), dloss = input("dloss");
     Func dlabels = output("dlabels");
-    Func offset{"offset"};
+    Func log_total{"offset"};
 
     void algorithm() override {
         exponentials(logits);
-        offset(n) = log(total(n));
-        row_scalars = {offset};
-        dlabels(c, n) = dloss(n) * (offset(n) - (logits(c, n) - row_max(n)));
+        log_total(n) = log(total(n));
+        row_scalars = {log_total};
+        dlabels(c, n) = dloss(n) * (log_total(n) - (logits(c, n) - row_max(n)));
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
+            const double log_sum = log_sum_of(p, i);
             for (int64_t j = 0; j < p["c"]; j++)
-                p("dlabels")(i, j) = p("dloss")(i) * (log_sum_of(p, i) - p("logits")(i, j));
+                p("dlabels")(i, j) = p("dloss")(i) * (log_sum - p("logits")(i, j));
         }
     }
 };

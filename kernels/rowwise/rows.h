@@ -1,7 +1,8 @@
 // Rows: the base of ops that reduce within rows of c elements. One schedule serves softmax, cross
 // entropy, their gradients and the norms.
 #pragma once
-#include <cmath>
+#include <string>
+#include <vector>
 
 #include "dsl/op.h"
 
@@ -20,12 +21,20 @@ struct Rows : Op {
     Var c{"c"}, n{"n"};
     RDom k;  // runs over a row
 
-    // algorithm() lists its intermediate Funcs here; the schedule treats the Funcs of a list alike.
-    std::vector<Func> row_reductions;  // of (n): updated over k
-    std::vector<Func> row_maps;        // of (c, n): stored for later stages, not computed again
-    // of (c, n): inlined, but stored by the variant "wide", which prefetches where it stores them
+    // algorithm() lists its intermediate Funcs here. The schedule treats the Funcs of a list alike.
+    // A Func that is in no list is inlined: it is computed wherever a stage reads it.
+
+    // Funcs of (n) that are updated over k. They are vectorised, and stored for a block of rows.
+    std::vector<Func> row_reductions;
+    // Funcs of (c, n) that several stages read. They are stored for a block of rows instead of
+    // computed again.
+    std::vector<Func> row_maps;
+    // Funcs of (c, n) that one stage reads. The variant "wide" stores them like row_maps, as it
+    // prefetches the next rows in the loops that store maps. The variant "short" doesn't prefetch,
+    // so it inlines them.
     std::vector<Func> prefetching_maps;
-    std::vector<Func> row_scalars;  // of (n): computed once per row, not once per element
+    // Funcs of (n) that are computed once per row, and not once per element.
+    std::vector<Func> row_scalars;
 
     using Op::schedule;
     void schedule(const Gpu &gpu) override;

@@ -1,14 +1,18 @@
-// softmax, log_softmax and their gradients, over rows of c elements. A row that is -inf throughout
-// gives NaN.
+// softmax, log_softmax and their gradients, over rows of c elements. A NaN in a row of x or dy
+// makes that row of the result NaN. So does a row of x that is -inf throughout.
 //
-// Each op is an algorithm and a reference; the schedules are those of Rows (rows.cpp).
+// Each op is an algorithm and a reference. The schedules are those of Rows, which takes the Funcs
+// in row_reductions, row_maps, prefetching_maps and row_scalars as rows.h describes.
 #include "kernels/rowwise/rows.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace halyard {
 namespace {
 
-// y = exp(x - row_max) / sum exp(x - row_max). Subtracting the maximum keeps exp in range and
-// cancels in the quotient. A NaN in a row makes the whole row NaN.
+// y = exp(x - row_max) / sum exp(x - row_max). Subtracting the maximum keeps exp in range; its
+// factor exp(-row_max) cancels in the quotient.
 struct Softmax : Rows {
     Softmax() : Rows("softmax", "x[..n,c] -> y[..n,c]") {
         doc = "y = exp(x) / sum exp(x), along axis";
@@ -45,7 +49,7 @@ struct Softmax : Rows {
     }
 };
 
-// dx = y * (dy - sum y * dy)
+// dx = y * (dy - sum(y * dy))
 struct SoftmaxDx : Rows {
     SoftmaxDx() : Rows("softmax_dx", "y[..n,c] dy[..n,c] -> dx[..n,c]") {
         internal = true;
@@ -81,7 +85,7 @@ struct LogSoftmax : Rows {
     }
     Func x = input("x");
     Func y = output("y");
-    Func row_max{"peak"}, exponential{"e"}, total{"total"}, shift{"shift"};
+    Func row_max{"peak"}, exponential{"e"}, total{"total"}, log_total{"shift"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
@@ -89,12 +93,13 @@ struct LogSoftmax : Rows {
         row_max(n) = max(row_max(n), x(k, n));
         exponential(c, n) = math::exp_nonpositive(x(c, n) - row_max(n));
         total(n) += exponential(k, n);
-        shift(n) = log(total(n));
-        y(c, n) = (x(c, n) - row_max(n)) - shift(n);
+        log_total(n) = log(total(n));
+        y(c, n) = (x(c, n) - row_max(n)) - log_total(n);
         row_reductions = {row_max, total};
-        row_scalars = {shift};
-        // Only the sum reads the exponentials. They are stored nevertheless, because the loop that
-        // stores them is the one that prefetches the next rows: docs/kernel_measurements.md.
+        row_scalars = {log_total};
+        // Only the sum reads the exponentials, so storing them saves nothing. The variant "wide"
+        // stores them nevertheless, because the loop that stores them is the one that prefetches
+        // the next rows (docs/kernel_measurements.md, "rows").
         prefetching_maps = {exponential};
     }
     void reference(Problem &p) const override {
@@ -111,7 +116,7 @@ struct LogSoftmax : Rows {
     }
 };
 
-// dx = dy - exp(y) * sum dy
+// dx = dy - exp(y) * sum(dy)
 struct LogSoftmaxDx : Rows {
     LogSoftmaxDx() : Rows("log_softmax_dx", "y[..n,c] dy[..n,c] -> dx[..n,c]") {
         internal = true;
@@ -119,13 +124,13 @@ struct LogSoftmaxDx : Rows {
     }
     Func y = input("y"), dy = input("dy");
     Func dx = output("dx");
-    Func total{"total"};
+    Func dy_sum{"total"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
-        total(n) += dy(k, n);
-        dx(c, n) = dy(c, n) - exp(y(c, n)) * total(n);
-        row_reductions = {total};
+        dy_sum(n) += dy(k, n);
+        dx(c, n) = dy(c, n) - exp(y(c, n)) * dy_sum(n);
+        row_reductions = {dy_sum};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {

@@ -19,8 +19,14 @@ Composite::Composite(std::string n, std::string text, std::string formula) : sig
 void Composite::at_call(const std::string &n, AttrKind kind, const std::string &value) {
     attrs.push_back({n, kind, value, {}, {}, true});
 }
+void Composite::required_at_call(const std::string &n, AttrKind kind) {
+    at_call(n, kind, AttrSpec::no_default);
+}
 void Composite::attr(const std::string &n, int64_t value) {
     attrs.push_back({n, AttrKind::integer, std::to_string(value), {}, {}});
+}
+void Composite::attr(const std::string &n, AttrKind kind, const std::string &value) {
+    attrs.push_back({n, kind, value, {}, {}});
 }
 void Composite::flag(const std::string &n, bool value) {
     attrs.push_back({n, AttrKind::boolean, value ? "1" : "0", {}, {}});
@@ -35,6 +41,9 @@ void Composite::choice(const std::string &n, std::vector<std::string> choices) {
 void Composite::ints(const std::string &n, const std::string &value,
                      std::vector<std::string> parts) {
     attrs.push_back({n, AttrKind::ints, value, {}, std::move(parts)});
+}
+void Composite::required(const std::string &n, AttrKind kind, std::vector<std::string> parts) {
+    attrs.push_back({n, kind, AttrSpec::no_default, {}, std::move(parts)});
 }
 void Composite::let(const std::string &dimension, const std::string &expression) {
     lets.push_back({dimension, expression});

@@ -107,15 +107,19 @@ public:
 
 protected:
     // Appends an attribute that is an argument of the call, not of the primitive's constructor.
-    // `value` is the default, "!" for none.
+    // `value` is the default.
     void at_call(const std::string &attr, AttrKind kind, const std::string &value);
+    void required_at_call(const std::string &attr, AttrKind kind);  // without a default
     // Appends an attribute of the primitive's constructor with its default.
     void attr(const std::string &attr, int64_t value);
+    void attr(const std::string &attr, AttrKind kind, const std::string &value);
     void flag(const std::string &attr, bool value);
     void real(const std::string &attr, const std::string &value);
     void choice(const std::string &attr, std::vector<std::string> choices);
     void ints(const std::string &attr, const std::string &value,
               std::vector<std::string> parts = {});
+    // Appends an attribute of the constructor without a default.
+    void required(const std::string &attr, AttrKind kind, std::vector<std::string> parts = {});
     void let(const std::string &dimension, const std::string &expression);
 
     // Throws DTypeError unless these of the inputs `in` have the dtype of the first of them. An

@@ -34,29 +34,29 @@ Tensor narrowed(const std::string &op, const Tensor &indices, const std::string 
 // Returns the minimum and the maximum of at[0], at[1], ... in explicit vectors, because the
 // compiler doesn't vectorise the plain loop.
 struct Range {
-    int32_t least = INT32_MAX;
-    int32_t most = INT32_MIN;
+    int32_t min = INT32_MAX;
+    int32_t max = INT32_MIN;
 };
 Range range_of(const int32_t *at, int64_t count) {
     constexpr int lanes = 16;
     typedef int32_t Vector __attribute__((vector_size(lanes * sizeof(int32_t))));
-    Vector least = Vector{} + INT32_MAX;
-    Vector most = Vector{} + INT32_MIN;
+    Vector min = Vector{} + INT32_MAX;
+    Vector max = Vector{} + INT32_MIN;
     int64_t k = 0;
     for (; k + lanes <= count; k += lanes) {
         Vector v;
         std::memcpy(&v, at + k, sizeof v);
-        least = v < least ? v : least;
-        most = v > most ? v : most;
+        min = v < min ? v : min;
+        max = v > max ? v : max;
     }
     Range r;
     for (int l = 0; l < lanes; l++) {
-        r.least = std::min(r.least, least[l]);
-        r.most = std::max(r.most, most[l]);
+        r.min = std::min(r.min, min[l]);
+        r.max = std::max(r.max, max[l]);
     }
     for (; k < count; k++) {
-        r.least = std::min(r.least, at[k]);
-        r.most = std::max(r.most, at[k]);
+        r.min = std::min(r.min, at[k]);
+        r.max = std::max(r.max, at[k]);
     }
     return r;
 }
@@ -65,7 +65,7 @@ Range range_of(const int32_t *at, int64_t count) {
 Range checked_range(const std::string &op, const Tensor &indices, const int32_t *at, int64_t count,
                     int64_t n) {
     const Range r = range_of(at, count);
-    if (count == 0 || (r.least >= -n && r.most < n)) return r;
+    if (count == 0 || (r.min >= -n && r.max < n)) return r;
     out_of_range(op, indices,
                  std::find_if(at, at + count, [&](int32_t i) { return i < -n || i >= n; }) - at, n);
 }
@@ -83,7 +83,7 @@ Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
     const Tensor given = narrowed(op, indices);
     const int64_t count = given.elements();
     const int32_t *at = given.data<int32_t>();
-    if (checked_range(op, indices, at, count, n).least >= 0) return given.reshape({count});
+    if (checked_range(op, indices, at, count, n).min >= 0) return given.reshape({count});
     const Tensor places = Tensor::empty({count}, DType::i32);
     std::transform(at, at + count, places.data<int32_t>(),
                    [n](int32_t i) { return i < 0 ? i + int32_t(n) : i; });
@@ -127,7 +127,7 @@ Indices indices_along(const std::string &op, const Tensor &index, const Shape &s
     }
     const Tensor given = narrowed(op, index);
     const Range r = checked_range(op, index, given.data<int32_t>(), given.elements(), shape[axis]);
-    return {given, given.elements() > 0 && r.least < 0};
+    return {given, given.elements() > 0 && r.min < 0};
 }
 
 Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {

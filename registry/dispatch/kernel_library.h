@@ -17,7 +17,8 @@ class OpTable;
 inline constexpr int32_t kernel_abi = 3;
 
 struct KernelLibrary {
-    // The first three members keep their offsets in every version.
+    // abi, record_bytes and kit keep their types and offsets in every version: they are read before
+    // it is known whether the rest of the library fits.
     int32_t abi = kernel_abi;
     // A second check, in case kernel_abi was not raised.
     int32_t record_bytes = sizeof(OpRecord) + sizeof(KernelEntry) + sizeof(OpFile);

@@ -65,7 +65,7 @@ Attrs::Attrs(const OpRecord &op, const std::vector<std::pair<std::string, AttrVa
             if (g.first == a.name) value = &g.second;
         if (value)
             assign(k, *value);
-        else if (a.value != "!")
+        else if (!a.is_required())
             assign(k, parsed(op, a, a.value));
         else
             throw AttrError(op.name, "attribute '" + a.name + "' is required");
@@ -80,7 +80,7 @@ Attrs::Attrs(const OpRecord &op, std::initializer_list<AttrValue> in_order)
         const AttrSpec &a = op.attrs[k];
         if (!a.at_call && next != in_order.end())
             assign(k, *next++);
-        else if (a.value != "!")
+        else if (!a.is_required())
             assign(k, parsed(op, a, a.value));
     }
     rehash();
@@ -105,7 +105,7 @@ Attrs::Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other)
             j++;
         if (j < other_op.attrs.size())
             values_[k] = other.values_[j];
-        else if (a.value != "!")
+        else if (!a.is_required())
             assign(k, parsed(op, a, a.value));
         else
             throw AttrError(op.name, "attribute '" + a.name + "' is required");

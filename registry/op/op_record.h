@@ -24,9 +24,11 @@ enum class Form : uint8_t {
 enum class AttrKind : uint8_t { integer, real, boolean, choice, ints, dtype, text };
 
 struct AttrSpec {
+    static constexpr const char *no_default = "!";
+
     std::string name;
     AttrKind kind = AttrKind::integer;
-    // The default as text: "1", "1e-5", "same", "1,1"; "!" for a required attribute.
+    // The default as text: "1", "1e-5", "same", "1,1"; no_default for a required attribute.
     std::string value;
     // The names of a choice. In expressions the attribute's value is the index, and each name a
     // constant.
@@ -35,9 +37,13 @@ struct AttrSpec {
     std::vector<std::string> parts;
     // A call-time attribute: an argument of the call, not of the primitive's constructor.
     bool at_call = false;
+
+    bool is_required() const { return value == no_default; }
 };
 
-// A derived dimension: an expression over attributes, dimensions and earlier lets.
+// A derived dimension: an expression over attributes, dimensions and earlier lets. For an input x,
+// the lets x_end and x_least limit the inputs that checks and benchmarks make: integers are less
+// than x_end, reals are at least x_least.
 struct LetSpec {
     std::string name, value;
 };
@@ -52,13 +58,18 @@ struct VariantSpec {
     std::string name, when;
 };
 
-// The accuracy spec: the largest error of an op's results, per float dtype. Integers and copied
-// values are always exact.
+// The accuracy spec: the largest error that an element of a float result may have. eps is the
+// rounding unit of the kernel's arithmetic: 2^-52 for f64, 2^-23 for f32, f16 and bf16, as 16-bit
+// floats are computed in f32. So {normwise, 10} allows errors of 10 * 2^-23 times the largest exact
+// element. Checks add half a unit in the last place of a 16-bit result, for its one rounding, and
+// 4 eps for f64, for the reference's own error. Integers are always exact; `ulps` 0 states that
+// floats are, too.
 struct Contract {
     enum Measure : uint8_t {
-        elementwise,  // |error| <= ulps * ulp(exact value)
-        normwise,     // max |error| <= ulps * eps * max |exact|
-        // |error| <= ulps * eps * sum |a||b|, as in BLAS; the reference computes the sum.
+        elementwise,  // |error| <= ulps * eps * |exact element|
+        normwise,     // |error| <= ulps * eps * max |exact element|
+        // |error| <= ulps * eps * abs_sum, as in BLAS. abs_sum is the sum of the absolute values of
+        // the terms that make up the element (of a product: sum |a||b|). The reference computes it.
         products,
     } measure = elementwise;
     double ulps = 1;

@@ -361,9 +361,7 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const ChildResult &r) 
         return m;
     }
     m.status = Mutant::caught;
-    m.caught_by.push_back(r.died.starts_with("signal")   ? "crash"
-                          : r.died.starts_with("no end") ? "hang"
-                                                         : "exit");
+    m.caught_by.push_back(r.timed_out ? "hang" : r.died.starts_with("signal") ? "crash" : "exit");
     if (m.output.empty()) m.output = r.died + " in check " + checking;
     return m;
 }

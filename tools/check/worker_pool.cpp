@@ -24,7 +24,8 @@ std::string last_words(const std::string &error) {
 void in_workers(size_t jobs, size_t at_once, const std::function<std::string(size_t)> &body,
                 const std::function<void(size_t, const std::string &)> &done,
                 const std::function<void(size_t, const std::string &)> &died) {
-    // If it can't be opened, all children use one private cache.
+    // Opens the cache before forking. If that fails, the fallback is a private cache that all
+    // children then share, instead of one each.
     kernel_cache();
     std::map<size_t, Child> children;  // not reported yet
     std::map<pid_t, size_t> running;

@@ -101,7 +101,7 @@ const char *name_of_kind(AttrKind k) {
 }
 std::string default_of(const AttrSpec &a) {
     // Returns the shortest text of the same number: 0.1, not 0.10000000000000001.
-    if (a.kind == AttrKind::real && a.value != "!") {
+    if (a.kind == AttrKind::real && !a.is_required()) {
         char text[40];
         return {text, std::to_chars(text, text + sizeof text, std::stod(a.value)).ptr};
     }

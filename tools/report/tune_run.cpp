@@ -1,4 +1,5 @@
-// Reads records of `halyard tune`: name=value words, one measurement per line; # begins a comment.
+// Reads records of `halyard tune` (tools/tune/record.h): name=value words, one measurement per
+// line. Lines that begin with # are comments.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -11,52 +12,77 @@ namespace {
 
 using Words = std::map<std::string, std::string>;
 
-// Returns nothing if the line isn't made of words. A value with a space is in double quotes, with
-// \" and \\ inside of them.
+// Reads a value in double quotes, which begins at line[at], and leaves `at` behind it. Returns
+// nothing if the second quote is missing.
+std::optional<std::string> quoted_value(const std::string &line, size_t &at) {
+    std::string value;
+    for (at++; at < line.size() && line[at] != '"'; at++) {
+        if (line[at] == '\\' && at + 1 < line.size()) at++;
+        value += line[at];
+    }
+    if (at == line.size()) return std::nullopt;
+    at++;
+    return value;
+}
+
+// Reads a line of words that are separated by one space each:
+//   word = name=text | name="text"
+// A text in quotes may contain spaces, and \" and \\ for a quote and a backslash. Returns nothing
+// for another line, or if a name occurs twice.
 std::optional<Words> words_of(const std::string &line) {
     Words words;
     for (size_t at = 0; at < line.size();) {
         const size_t equals = line.find('=', at);
         if (equals == std::string::npos || equals == at || line.find(' ', at) < equals)
             return std::nullopt;
-        std::string &value = words[line.substr(at, equals - at)];
+        const std::string name = line.substr(at, equals - at);
         at = equals + 1;
-        const bool quoted = at < line.size() && line[at] == '"';
-        at += quoted;
-        for (; at < line.size() && line[at] != (quoted ? '"' : ' '); at++) {
-            if (quoted && line[at] == '\\' && at + 1 < line.size()) at++;
-            value += line[at];
+        std::optional<std::string> value;
+        if (at < line.size() && line[at] == '"')
+            value = quoted_value(line, at);
+        else {
+            const size_t end = std::min(line.find(' ', at), line.size());
+            value = line.substr(at, end - at);
+            at = end;
         }
-        if (quoted && (at == line.size() || (at + 1 < line.size() && line[at + 1] != ' ')))
-            return std::nullopt;
-        at += quoted;  // now at the space, or at the end
-        at += at < line.size();
+        const bool ends_word = at == line.size() || line[at] == ' ';
+        if (!value || !ends_word || !words.emplace(name, *value).second) return std::nullopt;
+        if (at < line.size()) at++;
     }
     return words;
+}
+
+std::optional<double> parsed_number(const std::string &text) {
+    char *end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end == text.c_str() || *end != '\0') return std::nullopt;
+    return value;
 }
 
 Json record_of(const Words &words) {
     Json record;
     for (auto &[name, value] : words)
         record[name] = value;
-    const auto number = [&](const char *name, const char *as, double factor) {
+    // Sets member `as` to the number that word `name` has, times `factor`.
+    const auto set_number = [&](const char *name, const char *as, double factor) {
         if (!words.contains(name)) return;
-        char *end = nullptr;
-        const double v = std::strtod(words.at(name).c_str(), &end);
-        if (end != words.at(name).c_str() && *end == '\0') record[as] = v * factor;
+        if (const auto value = parsed_number(words.at(name))) record[as] = *value * factor;
     };
-    number("threads", "threads", 1);
-    number("n", "samples", 1);
-    const std::string verdict = words.contains("verdict") ? words.at("verdict") : "";
+    set_number("threads", "threads", 1);
+    set_number("n", "samples", 1);
+    // "proved" means that the schedule gives the bits of the algorithm, "ok" that this was not
+    // proved (tools/tune/record.h). Other verdicts are reasons why there is no time.
+    const std::string &verdict = words.at("verdict");
     if (verdict != "ok" && verdict != "proved")
         record["fail"] = verdict;
     else {
-        number("median_us", "median", 1e-6);
-        number("min_us", "min", 1e-6);
+        set_number("median_us", "median", 1e-6);
+        set_number("min_us", "min", 1e-6);
     }
+    // The page computes with these, so a text that is no number is left out.
     for (const char *name : {"ratio", "low", "high", "spread"}) {
         record.erase(name);
-        number(name, name, 1);
+        set_number(name, name, 1);
     }
     record["target"] = record.value("dtypes", "") + " " + record.value("isa", "");
     return record;
@@ -67,13 +93,13 @@ Json record_of(const Words &words) {
 std::optional<Json> read_tune(const std::string &text) {
     Json records = Json::array(), conditions = Json::array();
     std::vector<std::string> cpus, dates;
-    int refused = 0;
+    int skipped = 0;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
         if (line.empty() || line[0] == '#') continue;
         const auto words = words_of(line);
         if (!words || !words->contains("op") || !words->contains("verdict")) {
-            refused++;
+            skipped++;
             continue;
         }
         records.push_back(record_of(*words));
@@ -82,7 +108,9 @@ std::optional<Json> read_tune(const std::string &text) {
         if (words->contains("date")) dates.push_back(words->at("date"));
     }
     if (records.empty()) return std::nullopt;
-    if (dates.size() == records.size()) {  // merged files have another order
+    // Merged files are in the order of the records' keys. Without a date for each record the order
+    // of the file is kept.
+    if (dates.size() == records.size()) {
         std::stable_sort(records.begin(), records.end(),
                          [](const Json &a, const Json &b) { return a["date"] < b["date"]; });
     }
@@ -92,7 +120,7 @@ std::optional<Json> read_tune(const std::string &text) {
         const auto [first, last] = std::minmax_element(dates.begin(), dates.end());
         conditions.push_back({"date", *first == *last ? *first : *first + " to " + *last});
     }
-    if (refused) conditions.push_back({"lines that are no records:", std::to_string(refused)});
+    if (skipped) conditions.push_back({"lines skipped:", std::to_string(skipped)});
     return Json{{"kind", "tune"}, {"conditions", conditions}, {"records", records}};
 }
 

@@ -5,7 +5,7 @@
 namespace halyard::tune {
 
 std::string unusable(const Record &r, const Question &q) {
-    if (std::string why = foreign(r); !why.empty()) return why;
+    if (std::string why = foreign_reason(r); !why.empty()) return why;
     const auto algorithm = q.algorithms.find(r.variant);
     if (algorithm == q.algorithms.end())
         return "the op has no variant '" + r.variant + "' for " + q.isa;

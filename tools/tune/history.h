@@ -1,8 +1,9 @@
 // History: the records that a tuning run uses, and those it adds.
 #pragma once
 #include <map>
-#include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tools/tune/record.h"
 
@@ -10,31 +11,39 @@ namespace halyard::tune {
 
 class History {
 public:
+    // The hash of what each variant computes, by variant.
+    using Algorithms = std::map<std::string, std::string>;
+
     // Reads the file if it exists, and appends to it. Throws IoError.
     explicit History(const std::string &path);
 
-    // Returns the newest measurement with the same key, or null.
+    // Returns the newest measurement with the same key, or null. A key holds machine, kit, code and
+    // algorithm, so this finds a foreign or stale record only for a key that is one itself.
     const Record *find(const Record &like) const;
-    // Adds a record, also to the file.
+    // Adds a record, also to the file. It replaces one with the same key.
     void put(const Record &r);
 
     // Returns measurements of the problem of `like` on this machine, by this kit and against this
-    // default, of any variant, tunables and code whose algorithm is in `algorithms` (variant ->
-    // hash). Those of another algorithm are stale and are counted.
-    std::vector<const Record *> known(const Record &like,
-                                      const std::map<std::string, std::string> &algorithms);
+    // default, of any tunables and code, whose algorithm is the one in `algorithms`.
+    std::vector<const Record *> known(const Record &like, const Algorithms &algorithms) const;
+    // Counts the records of the op, dtypes and instruction set of `like` as stale whose variant has
+    // another algorithm now. Variants that are not in `algorithms` are not tuned, and not counted.
+    void note_stale(const Record &like, const Algorithms &algorithms);
 
     const std::vector<std::string> &refused() const { return refused_; }
-    size_t foreign() const { return foreign_.size(); }
+    size_t foreign() const { return foreign_reasons_.size(); }
     size_t stale() const { return stale_.size(); }
-    std::string why_foreign() const {
-        return foreign_.empty() ? "" : halyard::tune::foreign(*foreign_.begin()->second);
+    std::string first_foreign_reason() const {
+        return foreign_reasons_.empty() ? "" : foreign_reasons_.begin()->second;
     }
 
 private:
-    std::map<std::string, Record> records_;
-    std::map<std::string, const Record *> foreign_;
-    std::set<std::string> stale_;  // keys
+    void add(const Record &r);
+    bool is_foreign(const std::string &key) const { return foreign_reasons_.contains(key); }
+
+    std::map<std::string, Record> records_;               // by key, like the next two
+    std::map<std::string, std::string> foreign_reasons_;  // of the foreign ones
+    std::set<std::string> stale_;
     std::vector<std::string> refused_;
     RecordWriter writer_;
 };

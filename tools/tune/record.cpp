@@ -211,7 +211,7 @@ std::string this_cpu() {
     return model + " " + numbers[0] + "/" + numbers[1] + "/" + numbers[2];
 }
 
-std::string foreign(const Record &r) {
+std::string foreign_reason(const Record &r) {
     if (r.cpu != this_cpu()) return "was measured on " + r.cpu + ", this is " + this_cpu();
     if (r.kit != version()) return "was measured with kit " + r.kit + ", this is " + version();
     return isa_of(r.isa) > host_isa()

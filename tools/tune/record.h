@@ -103,6 +103,6 @@ std::vector<std::string> differences(const RecordFile &a, const RecordFile &b);
 
 std::string this_cpu();  // "AMD EPYC 26/2/1": model name, family/model/stepping
 // Returns why a record doesn't apply to this machine and kit; "" if it does.
-std::string foreign(const Record &r);
+std::string foreign_reason(const Record &r);
 
 }  // namespace halyard::tune

@@ -279,6 +279,7 @@ void Tuner::progress(size_t done, size_t total) const {
 }
 
 void Tuner::take_known(SpaceSearch &search) {
+    history_.note_stale(blank({}), algorithms_);
     for (const Record *r : history_.known(blank({}), algorithms_)) {
         if (r->schedule != "own") continue;
         const auto at = space_.find(r->variant, r->tunables);

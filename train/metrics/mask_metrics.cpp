@@ -104,15 +104,15 @@ double distance_between(const std::string &metric, const std::array<int64_t, 3> 
                         const std::array<int64_t, 3> &b) {
     double squares = 0;
     double sum = 0;
-    double most = 0;
+    double max_difference = 0;
     for (size_t axis = 0; axis < 3; axis++) {
         const auto difference = double(std::llabs(a[axis] - b[axis]));
         squares += difference * difference;
         sum += difference;
-        most = std::max(most, difference);
+        max_difference = std::max(max_difference, difference);
     }
     if (metric == "taxicab") return sum;
-    return metric == "chessboard" ? most : std::sqrt(squares);
+    return metric == "chessboard" ? max_difference : std::sqrt(squares);
 }
 
 double mean_or_infinity(const std::vector<double> &values) {
@@ -166,6 +166,7 @@ void ConfusionMatrixMetric::update(const Tensor &outputs, const Tensor &label) {
     const int64_t per_channel =
         channels ? outputs.elements() / std::max<int64_t>(1, outputs.shape()[0]) / channels : 0;
     const int64_t first_channel = !skip_channel_ && channels > 1 ? 1 : 0;
+    auto counts = counts_;  // so that a batch is counted whole or not at all
     for (size_t i = 0; i < y.size(); i++) {
         if (int64_t(i) / per_channel % channels < first_channel) continue;
         for (const double value : {y[i], t[i]}) {
@@ -175,10 +176,11 @@ void ConfusionMatrixMetric::update(const Tensor &outputs, const Tensor &label) {
             }
         }
         if (t[i] == 1)
-            (y[i] == 1 ? counts_.true_positive : counts_.false_negative)++;
+            (y[i] == 1 ? counts.true_positive : counts.false_negative)++;
         else
-            (y[i] == 1 ? counts_.false_positive : counts_.true_negative)++;
+            (y[i] == 1 ? counts.false_positive : counts.true_negative)++;
     }
+    counts_ = counts;
 }
 
 double ConfusionMatrixMetric::eval() const {

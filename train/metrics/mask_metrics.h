@@ -33,12 +33,13 @@ private:
 // (https://en.wikipedia.org/wiki/Confusion_matrix).
 class ConfusionMatrixMetric : public Metric {
 public:
-    // With skip_channel the first of several channels, the background, is not counted. Throws
-    // AttrError for an unknown name.
+    // As in MindSpore, all channels are counted with skip_channel. Without it the first of several,
+    // the background, is not. Throws AttrError for an unknown name.
     explicit ConfusionMatrixMetric(bool skip_channel = true,
                                    const std::string &metric_name = "sensitivity");
     void clear() override { counts_ = {}; }
-    // Outputs and labels must have the same shape of rank 2 or more.
+    // Outputs and labels must have the same shape of rank 2 or more. Throws ShapeError for values
+    // other than 0 and 1. Then nothing of the batch is counted.
     void update(const Tensor &outputs, const Tensor &label) override;
     // Returns NaN if the divisor is 0.
     double eval() const override;

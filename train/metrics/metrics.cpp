@@ -40,9 +40,9 @@ std::vector<size_t> labels_of(const char *metric, const Tensor &outputs, const T
         throw ShapeError(metric, both(outputs, label) + ", expected one label per row");
     for (double v : values) {
         if (!(v >= 0 && v < double(classes)) || v != std::floor(v)) {
-            throw ShapeError(metric,
-                             "a label is " + std::to_string(v) +
-                                 ", expected an integer in [0, C=" + std::to_string(classes) + ")");
+            throw ShapeError(metric, "a label is " + std::to_string(v) +
+                                         ", expected an integer from 0 to " +
+                                         std::to_string(classes - 1));
         }
         all.push_back(size_t(v));
     }

@@ -13,19 +13,23 @@ namespace {
 using Sentence = BleuScore::Sentence;
 using Counts = std::map<Sentence, int>;
 
+// Perplexity counts probabilities below this one as this one, so that their logarithm is finite.
+constexpr double min_probability = 1e-10;
+
 // Counts the runs of at most `longest` words in a sentence.
 Counts count_ngrams(const Sentence &words, int longest) {
     Counts counts;
     for (size_t from = 0; from < words.size(); from++) {
-        const size_t most = std::min(size_t(longest), words.size() - from);
-        for (size_t n = 1; n <= most; n++) {
+        const size_t longest_here = std::min(size_t(longest), words.size() - from);
+        for (size_t n = 1; n <= longest_here; n++) {
             counts[Sentence(words.begin() + int64_t(from), words.begin() + int64_t(from + n))]++;
         }
     }
     return counts;
 }
 
-// Returns the length of the reference that is nearest to `words`, the first of equally near ones.
+// Returns the length of the reference whose length is nearest to `words`. Of equally near ones it
+// is the first one's.
 size_t nearest_length(size_t words, const std::vector<Sentence> &references) {
     const auto distance = [&](const Sentence &s) {
         return s.size() > words ? s.size() - words : words - s.size();
@@ -57,29 +61,33 @@ void Perplexity::clear() {
     labels_ = 0;
 }
 
-void Perplexity::update(const Tensor &outputs, const Tensor &label) {
-    const int64_t classes = outputs.rank() ? outputs.shape()[outputs.rank() - 1] : 0;
-    if (classes < 1 || label.elements() * classes != outputs.elements()) {
-        throw ShapeError("perplexity", "outputs are " + outputs.shape().text() + " and labels " +
-                                           label.shape().text() + ", expected one label per row");
+void Perplexity::update(const Tensor &probabilities, const Tensor &label) {
+    const int64_t classes = probabilities.rank() ? probabilities.shape()[probabilities.rank() - 1]
+                                                 : 0;
+    if (classes < 1 || label.elements() * classes != probabilities.elements()) {
+        throw ShapeError("perplexity", "probabilities are " + probabilities.shape().text() +
+                                           " and labels " + label.shape().text() +
+                                           ", expected one label per row");
     }
-    const std::vector<double> probabilities = outputs.to_vector<double>();
+    const std::vector<double> values = probabilities.to_vector<double>();
     const std::vector<int64_t> labels = label.to_vector<int64_t>();
-    for (size_t row = 0; row < labels.size(); row++) {
-        if (ignore_label_ && labels[row] == *ignore_label_) continue;
-        if (labels[row] < 0 || labels[row] >= classes) {
-            throw ShapeError("perplexity",
-                             "a label is " + std::to_string(labels[row]) +
-                                 ", expected an integer in [0, C=" + std::to_string(classes) + ")");
+    // All labels are checked first, so that a batch is counted whole or not at all.
+    for (const int64_t l : labels) {
+        if (!is_ignored(l) && (l < 0 || l >= classes)) {
+            throw ShapeError("perplexity", "a label is " + std::to_string(l) + ", expected 0 to " +
+                                               std::to_string(classes - 1));
         }
+    }
+    for (size_t row = 0; row < labels.size(); row++) {
+        if (is_ignored(labels[row])) continue;
         loss_ -= std::log(
-            std::max(1e-10, probabilities[row * size_t(classes) + size_t(labels[row])]));
+            std::max(min_probability, values[row * size_t(classes) + size_t(labels[row])]));
         labels_++;
     }
 }
 
 double Perplexity::eval() const {
-    if (labels_ == 0) throw AttrError("perplexity", "no sample was given");
+    if (labels_ == 0) throw AttrError("perplexity", "no label was counted");
     return std::exp(loss_ / double(labels_));
 }
 
@@ -106,15 +114,15 @@ void BleuScore::update(const std::vector<Sentence> &candidates,
     for (size_t i = 0; i < candidates.size(); i++) {
         candidate_words_ += double(candidates[i].size());
         reference_words_ += double(nearest_length(candidates[i].size(), references[i]));
-        Counts most;  // the largest count of each n-gram in one reference
+        Counts max_counts;  // the largest count of each n-gram in one reference
         for (const Sentence &reference : references[i]) {
             for (const auto &[ngram, count] : count_ngrams(reference, n_gram_))
-                most[ngram] = std::max(most[ngram], count);
+                max_counts[ngram] = std::max(max_counts[ngram], count);
         }
         for (const auto &[ngram, count] : count_ngrams(candidates[i], n_gram_)) {
-            const auto in_reference = most.find(ngram);
-            all_[ngram.size() - 1] += count;
-            if (in_reference != most.end())
+            const auto in_reference = max_counts.find(ngram);
+            counted_[ngram.size() - 1] += count;
+            if (in_reference != max_counts.end())
                 shared_[ngram.size() - 1] += std::min(count, in_reference->second);
         }
     }
@@ -125,8 +133,10 @@ double BleuScore::eval() const {
     if (!updated_) throw AttrError("bleu_score", "no sentence was given");
     double logarithms = 0;
     for (size_t n = 0; n < size_t(n_gram_); n++) {
+        // The score is then 0 even with `smooth`, as MindSpore's is.
         if (shared_[n] == 0) return 0;
-        logarithms += std::log(smooth_ ? (shared_[n] + 1) / (all_[n] + 1) : shared_[n] / all_[n]);
+        logarithms += std::log(smooth_ ? (shared_[n] + 1) / (counted_[n] + 1)
+                                       : shared_[n] / counted_[n]);
     }
     const double brevity = candidate_words_ > reference_words_
                                ? 1
@@ -144,8 +154,8 @@ CosineSimilarity::CosineSimilarity(std::string similarity, std::string reduction
 
 void CosineSimilarity::update(const Tensor &rows) {
     if (rows.rank() != 2) {
-        throw ShapeError("cosine_similarity", "rank is " + std::to_string(rows.rank()) +
-                                                  ", expected 2: " + rows.shape().text());
+        throw ShapeError("cosine_similarity",
+                         "rows have shape " + rows.shape().text() + ", expected rank 2");
     }
     const std::vector<double> values = rows.to_vector<double>();
     const int64_t columns = rows.shape()[1];

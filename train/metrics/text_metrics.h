@@ -16,11 +16,13 @@ class Perplexity : public Metric {
 public:
     explicit Perplexity(std::optional<int64_t> ignore_label = {}) : ignore_label_(ignore_label) {}
     void clear() override;
-    // Also throws ShapeError for a label outside [0, C).
-    void update(const Tensor &outputs, const Tensor &label) override;
+    // Also throws ShapeError for a label outside [0, C). Then nothing of the batch is counted.
+    void update(const Tensor &probabilities, const Tensor &label) override;
     double eval() const override;
 
 private:
+    bool is_ignored(int64_t label) const { return ignore_label_ && label == *ignore_label_; }
+
     std::optional<int64_t> ignore_label_;
     double loss_ = 0;
     int64_t labels_ = 0;
@@ -28,12 +30,13 @@ private:
 
 // The BLEU score of translations: the geometric mean, for 1 to n_gram words, of the shares of their
 // n-grams that a reference contains, with a penalty for translations shorter than the nearest
-// reference (Papineni et al., 2002).
+// reference (Papineni et al., 2002). It is 0 if for one n no n-gram is shared with a reference.
 class BleuScore {
 public:
     using Sentence = std::vector<std::string>;
 
-    // With `smooth`, 1 is added to each count. Throws AttrError unless n_gram is 1 to 4.
+    // With `smooth`, 1 is added to each count, unless no n-gram is shared. Throws AttrError unless
+    // n_gram is 1 to 4.
     explicit BleuScore(int n_gram = 4, bool smooth = false);
     void clear();
     // Each candidate has one or more references. Throws ShapeError unless there are as many lists
@@ -47,7 +50,7 @@ private:
     bool smooth_;
     // Index n - 1: the number of candidates' n-grams that a reference contains, and of all of them.
     std::array<double, 4> shared_{};
-    std::array<double, 4> all_{};
+    std::array<double, 4> counted_{};
     double candidate_words_ = 0;
     double reference_words_ = 0;
     bool updated_ = false;
@@ -62,9 +65,11 @@ public:
     explicit CosineSimilarity(std::string similarity = "cosine", std::string reduction = "none",
                               bool zero_diagonal = true);
     void clear() { rows_.clear(); }
-    // replaces what was there; throws ShapeError unless its rank is 2
+    // Replaces the rows of an earlier update, as in MindSpore. For "cosine", a row of zeros has no
+    // direction, and its results are NaN. Throws ShapeError unless the rank of `rows` is 2.
     void update(const Tensor &rows);
-    // f64[N,N], or f64[N] when reduced; throws AttrError before any update()
+    // Returns f64[N,N], or f64[N] when reduced. Throws AttrError before any update(), or after one
+    // without rows.
     Tensor eval() const;
 
 private:

@@ -58,9 +58,9 @@ struct Backward {
         Tensor weight = F::softmax(score);
         // The weights of a query that attends to no key are 0.
         if (causal || mask.elements() > 1) {
-            const Tensor most = run1("reduce_max", {score},
-                                     {{"axis", Ints{-1}}, {"keep_dims", true}});
-            weight = F::select(F::equal(most, -INFINITY), 0, weight);
+            const Tensor score_max = run1("reduce_max", {score},
+                                          {{"axis", Ints{-1}}, {"keep_dims", true}});
+            weight = F::select(F::equal(score_max, -INFINITY), 0, weight);
         }
         const Tensor dscore = run1("softmax_dx", {weight, product(dy[0], v, false, true)});
         const Tensor dq = product(dscore, k, false, false) * scale;
@@ -113,8 +113,8 @@ struct Attention : Composite {
                     "bool says which keys a query sees, a float is added to the "
                     "scores, an undefined tensor is none. is_causal: query i sees keys 0 to i. "
                     "scale 0 is 1/sqrt(d). A query without keys gets 0") {
-        attrs.push_back({"is_causal", AttrKind::boolean, "0", {}, {}, true});
-        attrs.push_back({"scale", AttrKind::real, "0", {}, {}, true});
+        at_call("is_causal", AttrKind::boolean, "0");
+        at_call("scale", AttrKind::real, "0");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, 40};
         samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5",

@@ -221,8 +221,8 @@ struct AddProduct : ProductName {
                const std::string &as, const std::string &bs, const std::string &cs,
                const std::vector<std::string> &problems, Product how)
         : ProductName(name, signature, formula, as, bs, cs, problems, how) {
-        attrs.push_back({"beta", AttrKind::real, "1", {}, {}, true});
-        attrs.push_back({"alpha", AttrKind::real, "1", {}, {}, true});
+        at_call("beta", AttrKind::real, "1");
+        at_call("alpha", AttrKind::real, "1");
     }
     Result compose(const Call &call) const override { return added(call, product); }
     void reference(Problem &p) const override {

@@ -237,7 +237,7 @@ struct QuantizedProduct : Composite {
         attr("x_zero_point", 0);
         real("y_scale", "1");
         attr("y_zero_point", 0);
-        attrs.push_back({"dtype", AttrKind::dtype, "u8", {}, {}});
+        attr("dtype", AttrKind::dtype, "u8");
         dtypes = {"u8", "i8", "f32"};
         contract = {Contract::products, 8};
     }

@@ -24,12 +24,12 @@ Windows windows_of(const Call &call, const Shape &image) {
     for (size_t k = 0; k < 4; k++) {
         const Ints &v = call.ints(names[k]);
         for (size_t d = 0; d < 2; d++) {
-            const int64_t least = k == 2 ? 0 : 1;
-            const int64_t most = 1 << 20;
-            if (v[d] < least || v[d] > most) {
+            const int64_t min_value = k == 2 ? 0 : 1;
+            const int64_t max_value = 1 << 20;
+            if (v[d] < min_value || v[d] > max_value) {
                 throw AttrError(call.op(), std::string(names[k]) + " is " + std::to_string(v[d]) +
-                                               ", expected " + std::to_string(least) + " to " +
-                                               std::to_string(most));
+                                               ", expected " + std::to_string(min_value) + " to " +
+                                               std::to_string(max_value));
             }
             (*parts[k])[d] = v[d];
         }
@@ -99,7 +99,7 @@ struct WindowOp : Composite {
         }
     }
     void settings() {
-        ints("kernel_size", "!", {"kernel_h", "kernel_w"});
+        required("kernel_size", AttrKind::ints, {"kernel_h", "kernel_w"});
         ints("dilation", "1,1", {"dilation_h", "dilation_w"});
         ints("padding", "0,0", {"pad_h", "pad_w"});
         ints("stride", "1,1", {"stride_h", "stride_w"});
@@ -161,7 +161,7 @@ struct FoldWindows : WindowOp {
         : WindowOp("fold", "x[n,k,l] -> y[n,k/(kernel_h*kernel_w),h,w]",
                    "y = the sum of what unfold would have read from each element, of x = its "
                    "result: col2im") {
-        ints("output_size", "!", {"h", "w"});
+        required("output_size", AttrKind::ints, {"h", "w"});
         settings();
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::products, 8};

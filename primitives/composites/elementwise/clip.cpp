@@ -1,3 +1,5 @@
+// clip_by_norm and clip_by_global_norm, which scale tensors so that a norm of theirs has an upper
+// bound.
 #include "primitives/composites/clip.h"
 
 #include <algorithm>
@@ -26,23 +28,31 @@ Tensor widened(const Tensor &x) {
 
 struct ClipByNorm : Composite {
     ClipByNorm()
-        : Composite("clip_by_norm", "x[*] -> y[*]",
-                    "y = x min(max_norm / (|x| + 1e-6), 1), |x| the norm of order norm_type over "
-                    "all elements") {
-        at_call("max_norm", AttrKind::real, "!");
+        : Composite(
+              "clip_by_norm", "x[*] -> y[*]",
+              "y = x * min(max_norm / (norm(x) + 1e-6), 1), of all elements; norm_type is the "
+              "norm's order, as ord of `norm`") {
+        required_at_call("max_norm", AttrKind::real);
         at_call("norm_type", AttrKind::real, "2");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, 16};
-        samples = {"d0=1 d1=1 d2=1 max_norm=0.5", "d0=2 d1=3 d2=5 max_norm=1",
+        samples = {"d0=1 d1=1 d2=1 max_norm=0.5",
+                   "d0=2 d1=3 d2=5 max_norm=1",
                    "d0=2 d1=3 d2=5 max_norm=1 norm_type=1",
-                   "d0=7 d1=1 d2=31 max_norm=2 norm_type=inf", "d0=2 d1=3 d2=5 max_norm=1000"};
+                   "d0=7 d1=1 d2=31 max_norm=2 norm_type=inf",
+                   "d0=2 d1=3 d2=5 max_norm=1000",
+                   "d0=2 d1=3 d2=5 max_norm=1 norm_type=0",
+                   "d0=2 d1=3 d2=5 max_norm=0.125 norm_type=-inf"};
     }
     Result compose(const Call &call) const override {
-        const double most = call.real("max_norm");
+        const double max_norm = call.real("max_norm");
         const double ord = call.real("norm_type");
-        if (!(most > 0)) {
+        if (!(max_norm > 0)) {
             throw AttrError("clip_by_norm",
-                            "max_norm is " + std::to_string(most) + ", expected more than 0");
+                            "max_norm is " + std::to_string(max_norm) + ", expected more than 0");
+        }
+        if (std::isnan(ord)) {
+            throw AttrError("clip_by_norm", "norm_type is nan, expected a number");
         }
         if (!is_float(call[0].dtype())) {
             throw DTypeError("clip_by_norm", std::string("x is ") + name_of(call[0].dtype()) +
@@ -50,20 +60,26 @@ struct ClipByNorm : Composite {
         }
         const Tensor x = widened(call[0]);
         const Tensor size = run1("norm", {x}, {{"ord", ord}}) + 1e-6;
-        return {cast_to(x * F::minimum(most / size, 1), call[0].dtype())};
+        return {cast_to(x * F::minimum(max_norm / size, 1), call[0].dtype())};
+    }
+    static double reference_norm(const std::vector<double> &x, double ord) {
+        double sum = 0, largest = 0, smallest = INFINITY, nonzeros = 0;
+        for (double v : x) {
+            sum += std::pow(std::fabs(v), ord);
+            largest = std::fmax(largest, std::fabs(v));
+            smallest = std::fmin(smallest, std::fabs(v));
+            nonzeros += v != 0;
+        }
+        if (ord == 0) return nonzeros;
+        if (std::isinf(ord)) return ord > 0 ? largest : smallest;
+        return std::pow(sum, 1 / ord);
     }
     void reference(Problem &p) const override {
-        const double ord = p.real("norm_type");
-        double sum = 0, most = 0;
-        for (double v : p("x").v) {
-            sum += std::pow(std::fabs(v), ord);
-            most = std::fmax(most, std::fabs(v));
-        }
-        const double by = std::fmin(
-            p.real("max_norm") / ((std::isinf(ord) ? most : std::pow(sum, 1 / ord)) + 1e-6), 1);
+        const double norm = reference_norm(p("x").v, p.real("norm_type"));
+        const double factor = std::fmin(p.real("max_norm") / (norm + 1e-6), 1);
         Array y = p("x");
         for (double &v : y.v)
-            v *= by;
+            v *= factor;
         p.tensors["y"] = y;
     }
 };
@@ -90,11 +106,11 @@ std::vector<Tensor> F::clip_by_global_norm(const std::vector<Tensor> &x, double 
         squares = squares.defined() ? squares + sum : sum;
     }
     const Tensor limit = number(clip_norm, squares);
-    const Tensor by = limit / F::maximum(F::sqrt(squares), limit);
+    const Tensor factor = limit / F::maximum(F::sqrt(squares), limit);
     std::vector<Tensor> y;
     for (const Tensor &t : x) {
         const Tensor wide = widened(t);
-        y.push_back(cast_to(wide * cast_to(by, wide.dtype()), t.dtype()));
+        y.push_back(cast_to(wide * cast_to(factor, wide.dtype()), t.dtype()));
     }
     return y;
 }

@@ -179,11 +179,11 @@ void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
 void check_border(const Tensor &x, const Border &b, PadMode mode) {
     for (int d = 0; d < x.rank(); d++) {
         const int64_t n = x.shape()[d];
-        const int64_t most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
+        const int64_t max_padding = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
         for (int64_t p : {b.before[d], b.after[d]}) {
-            if (p > 0 && (p > most || n == 0)) {
+            if (p > 0 && (p > max_padding || n == 0)) {
                 throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " +
-                                           std::to_string(most) + " for an extent of " +
+                                           std::to_string(max_padding) + " for an extent of " +
                                            std::to_string(n));
             }
         }
@@ -422,7 +422,7 @@ struct RepeatInterleave : Composite {
     RepeatInterleave()
         : Composite("repeat_interleave", "x[*] -> y[*]",
                     "y = every element of x `repeats` times in a row along axis") {
-        at_call("repeats", AttrKind::integer, "!");
+        required_at_call("repeats", AttrKind::integer);
         at_call("axis", AttrKind::integer, "0");
         samples = {"d0=2 d1=3 d2=5 repeats=3 axis=1", "d0=2 d1=3 d2=5 repeats=2 axis=-1"};
     }

@@ -98,7 +98,7 @@ struct GatherElements : Composite {
                     "takes i's place for dim 0, j's for dim 1, ...; index may be "
                     "smaller than x; negative ones count from the end") {
         alias = "GatherD";
-        at_call("dim", AttrKind::integer, "!");
+        required_at_call("dim", AttrKind::integer);
         let("index_end", "min(d0,min(d1,d2))");
         samples = {"d0=1 d1=1 d2=1 dim=0", "d0=2 d1=3 d2=5 dim=0", "d0=4 d1=3 d2=17 dim=1",
                    "d0=7 d1=2 d2=33 dim=-1"};
@@ -245,7 +245,7 @@ struct ScatterNd : Scattering {
         : Scattering("scatter_nd", "indices:i32[m,q] updates[*] -> y[*]",
                      "y = 0, of `shape`; then y[indices[i, 0], indices[i, 1], ...] += updates[i, "
                      "...], in order") {
-        at_call("shape", AttrKind::ints, "!");
+        required_at_call("shape", AttrKind::ints);
         samples = {"m=1 q=1 d0=1 d1=1 d2=1 shape=7,1,1", "m=13 q=1 d0=13 d1=3 d2=2 shape=7,3,2",
                    "m=2 q=1 d0=2 d1=1 d2=17 shape=8,1,17"};
     }
@@ -295,7 +295,7 @@ struct IndexAdd : Scattering {
     IndexAdd()
         : Scattering("index_add", "x[*] indices:i32[m] y[*] -> out[*]",
                      "out = x; then out's slice indices[k] along axis += y's slice k, in order") {
-        at_call("axis", AttrKind::integer, "!");
+        required_at_call("axis", AttrKind::integer);
         let("indices_end", "min(d0,min(d1,d2))");
         samples = {"d0=1 d1=1 d2=1 m=1 axis=0", "d0=5 d1=3 d2=2 m=5 axis=0",
                    "d0=3 d1=4 d2=17 m=4 axis=1", "d0=2 d1=3 d2=33 m=33 axis=-1"};
@@ -351,7 +351,7 @@ struct UnsortedSegmentSum : Scattering {
         : Scattering("unsorted_segment_sum", "x[*] segment_ids:i32[*] -> y[*]",
                      "y[s, ...] = the sum of x[i, ...] over the i whose segment_ids[i] is s, in "
                      "order; a negative id is in no segment") {
-        at_call("num_segments", AttrKind::integer, "!");
+        required_at_call("num_segments", AttrKind::integer);
         let("segment_ids_end", "num_segments");
         samples = {"d0=1 d1=1 d2=1 num_segments=1", "d0=7 d1=3 d2=2 num_segments=5",
                    "d0=2 d1=1 d2=17 num_segments=40"};

@@ -199,7 +199,7 @@ struct TopK : Ordering {
         at_call("k", AttrKind::integer, "1");
         at_call("dim", AttrKind::integer, "-1");
         at_call("largest", AttrKind::boolean, "1");
-        attrs.push_back({"sorted", AttrKind::boolean, "1", {}, {}});
+        flag("sorted", true);
         shapes();
         shapes("largest=0");
         samples.insert(samples.end(),

@@ -46,7 +46,7 @@ struct Eye : Composite {
     Eye()
         : Composite("eye", "-> y:U[r,c]",
                     "y[i, j] = 1 where j - i is k, else 0: n rows and m columns; m -1: n") {
-        at_call("n", AttrKind::integer, "!");
+        required_at_call("n", AttrKind::integer);
         at_call("m", AttrKind::integer, "-1");
         at_call("k", AttrKind::integer, "0");
         at_call("dtype", AttrKind::dtype, "f32");
@@ -73,7 +73,7 @@ struct Tri : Composite {
     Tri()
         : Composite("tri", "-> y:U[r,c]",
                     "y[i, j] = 1 where j - i <= k, else 0: n rows and m columns; m -1: n") {
-        at_call("n", AttrKind::integer, "!");
+        required_at_call("n", AttrKind::integer);
         at_call("m", AttrKind::integer, "-1");
         at_call("k", AttrKind::integer, "0");
         at_call("dtype", AttrKind::dtype, "f32");
@@ -113,8 +113,8 @@ struct Arange : Composite {
                     "y[i] = start + i step, for all that are before end; each computed in double "
                     "and rounded once") {
         other_names = {"range"};
-        at_call("start", AttrKind::real, "!");
-        at_call("end", AttrKind::real, "!");
+        required_at_call("start", AttrKind::real);
+        required_at_call("end", AttrKind::real);
         at_call("step", AttrKind::real, "1");
         at_call("dtype", AttrKind::dtype, "i64");
         dtypes.pop_back();  // bool
@@ -159,9 +159,9 @@ struct Linspace : Composite {
         : Composite("linspace", "-> y:U[n]",
                     "y[i] = start + i (end - start) / (steps - 1), end itself last; each computed "
                     "in double and rounded once") {
-        at_call("start", AttrKind::real, "!");
-        at_call("end", AttrKind::real, "!");
-        at_call("steps", AttrKind::integer, "!");
+        required_at_call("start", AttrKind::real);
+        required_at_call("end", AttrKind::real);
+        required_at_call("steps", AttrKind::integer);
         at_call("dtype", AttrKind::dtype, "f32");
         dtypes.pop_back();  // bool
         contract = {Contract::elementwise, 0.5};

@@ -348,7 +348,7 @@ struct ResizeTo : Resized {
     const Mode mode;
     ResizeTo(const std::string &n, Mode m, const std::string &formula)
         : Resized(n, "x[n,c,h,w] -> y[n,c,p,q]", formula), mode(m) {
-        ints("size", "!", {"p", "q"});
+        required("size", AttrKind::ints, {"p", "q"});
         flag("align_corners", false);
         flag("half_pixel_centers", false);
         if (m == nearest) {

@@ -133,7 +133,7 @@ struct Squeeze : Composite {
     Squeeze()
         : Composite("squeeze", "x[*] -> y[*]",
                     "the dimensions of `axis`, or all of extent 1 when it is empty, vanish") {
-        attrs.push_back({"axis", AttrKind::ints, "", {}, {}});
+        attr("axis", AttrKind::ints, "");
         samples = {"d0=1 d1=3 d2=1", "d0=1 d1=3 d2=1 axis=2", "d0=1 d1=3 d2=1 axis=0,-1"};
     }
     Result compose(const Call &call) const override {
@@ -172,7 +172,7 @@ struct BroadcastTo : Composite {
         : Composite("broadcast_to", "x[*] -> y[*]",
                     "x repeated along its extents of 1, and new leading ones; -1 keeps an extent") {
         other_names = {"expand"};
-        attrs.push_back({"shape", AttrKind::ints, "!", {}, {}});
+        required("shape", AttrKind::ints);
         samples = {"d0=2 d1=1 d2=4 shape=2,3,4", "d0=1 d1=3 d2=1 shape=5,2,-1,4"};
     }
     Result compose(const Call &call) const override {

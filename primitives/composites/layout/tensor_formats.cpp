@@ -56,7 +56,7 @@ struct FromBlocks : Composite {
     FromBlocks()
         : Composite("nc1hwc0_to_nchw", "x[n,a,h,w,b] -> y[n,channels,h,w]",
                     "y[n, c, h, w] = x[n, c / 16, h, w, c mod 16]") {
-        at_call("channels", AttrKind::integer, "!");
+        required_at_call("channels", AttrKind::integer);
         samples = {"n=1 a=1 h=1 w=1 b=16 channels=1", "n=2 a=2 h=3 w=5 b=16 channels=17",
                    "n=1 a=1 h=7 w=2 b=16 channels=16"};
     }

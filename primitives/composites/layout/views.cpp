@@ -31,8 +31,8 @@ struct Reordered : Composite {
 struct SwapAxes : Reordered {
     SwapAxes()
         : Reordered("swapaxes", "x[*] -> y[*]", "y = x with dimensions axis0 and axis1 exchanged") {
-        at_call("axis0", AttrKind::integer, "!");
-        at_call("axis1", AttrKind::integer, "!");
+        required_at_call("axis0", AttrKind::integer);
+        required_at_call("axis1", AttrKind::integer);
         samples = {"d0=2 d1=3 d2=4 axis0=0 axis1=-1", "d0=2 d1=3 d2=4 axis0=1 axis1=1"};
     }
     Shape order(const Problem &p, int rank) const override {
@@ -143,7 +143,7 @@ struct Blocks : Composite {
            bool is_block_first)
         : Composite(n, signature_of(attr_name, spreads), doc), size(attr_name), to_space(spreads),
           block_first(is_block_first) {
-        at_call(attr_name, AttrKind::integer, "!");
+        required_at_call(attr_name, AttrKind::integer);
         const std::string b = " " + attr_name + "=";
         if (to_space) {
             samples = {"n=1 c=1 h=1 w=1" + b + "1", "n=2 c=8 h=3 w=5" + b + "2",

@@ -29,22 +29,22 @@ struct Sequences {
         const int64_t longest = images ? *std::max_element(length, length + images) : 0;
         // A target with more labels than there are steps has no path, so longer targets are cut.
         // Labels after the longest target aren't read.
-        const int64_t most = std::min(longest, steps + 1);
+        const int64_t max_labels = std::min(longest, steps + 1);
         const Tensor given = c[1].dtype() == DType::i64 ? c[1].contiguous()
                                                         : cast_to(c[1], DType::i64).contiguous();
-        targets = Tensor::zeros({images, std::max<int64_t>(1, most)}, DType::i32);
+        targets = Tensor::zeros({images, std::max<int64_t>(1, max_labels)}, DType::i32);
         for (int64_t i = 0; i < images; i++)
-            check_labels(op, given, i, length[i], c[0].shape()[2], most);
-        if (longest == most) return;
+            check_labels(op, given, i, length[i], c[0].shape()[2], max_labels);
+        if (longest == max_labels) return;
         target_lengths = target_lengths.copy();
         for (int64_t i = 0; i < images; i++)
-            target_lengths.data<int32_t>()[i] = int32_t(std::min<int64_t>(length[i], most));
+            target_lengths.data<int32_t>()[i] = int32_t(std::min<int64_t>(length[i], max_labels));
     }
 
 private:
-    // Checks the `length` labels of target i, and copies the first `most` of them.
+    // Checks the `length` labels of target i, and copies the first `max_labels` of them.
     void check_labels(const char *op, const Tensor &given, int64_t i, int64_t length,
-                      int64_t classes, int64_t most) const {
+                      int64_t classes, int64_t max_labels) const {
         const int64_t *label = given.data<int64_t>() + i * given.shape()[1];
         int32_t *to = targets.data<int32_t>() + i * targets.shape()[1];
         for (int64_t k = 0; k < length; k++) {
@@ -53,7 +53,7 @@ private:
                                          " is " + std::to_string(label[k]) + ", expected 0 to " +
                                          std::to_string(classes - 1));
             }
-            if (k < most) to[k] = int32_t(label[k]);
+            if (k < max_labels) to[k] = int32_t(label[k]);
         }
     }
 };

@@ -117,7 +117,7 @@ struct LayerNorm : Norm {
                "begin_params_axis on") {
         attr("begin_norm_axis", 1);
         attr("begin_params_axis", 1);
-        attrs.push_back({"epsilon", AttrKind::real, "1e-7", {}, {}});
+        real("epsilon", "1e-7");
         samples = {"n=3 c=1", "n=2 c=17", "n=5 c=64"};
     }
     Result compose(const Call &call) const override {
@@ -153,7 +153,7 @@ struct RmsNorm : Norm {
     RmsNorm()
         : Norm("rms_norm", "x[..n,c] gamma[c] -> y[..n,c]",
                "y = x / sqrt(mean x^2 + epsilon) gamma, over gamma's dimensions, x's last") {
-        attrs.push_back({"epsilon", AttrKind::real, "1e-6", {}, {}});
+        real("epsilon", "1e-6");
         samples = {"n=3 c=1", "n=2 c=17", "n=5 c=64"};
     }
     Result compose(const Call &call) const override {
@@ -208,8 +208,8 @@ struct BatchNorm : ChannelNorm {
                       "x[n,c,s] gamma[c] beta[c] mean[c] variance[c]" + shortcut + " -> y[n,c,s]",
                       formula) {
         flag("is_training", false);
-        attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
-        attrs.push_back({"momentum", AttrKind::real, "0.1", {}, {}});
+        real("epsilon", "1e-5");
+        real("momentum", "0.1");
         choice("data_format", {"NCHW", "NHWC"});
         let("variance_least", "1");
         samples = {"n=1 c=1 s=2", "n=2 c=3 s=7", "n=2 c=3 s=1", "n=2 c=3 s=7 is_training=1",
@@ -304,7 +304,7 @@ struct InstanceNorm : ChannelNorm {
         : ChannelNorm(
               "instance_norm", "x[n,c,s] gamma[c] beta[c] -> y[n,c,s]",
               "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each image's channel") {
-        attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
+        real("epsilon", "1e-5");
         samples = {"n=2 c=3 s=7", "n=1 c=2 s=65"};
     }
     Result compose(const Call &call) const override {
@@ -328,8 +328,8 @@ struct GroupNorm : ChannelNorm {
         : ChannelNorm("group_norm", "x[n,c,s] gamma[c] beta[c] -> y[n,c,s]",
                       "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of num_groups "
                       "groups of channels of each image") {
-        attrs.push_back({"num_groups", AttrKind::integer, "!", {}, {}});
-        attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
+        required("num_groups", AttrKind::integer);
+        real("epsilon", "1e-5");
         samples = {"n=2 c=4 s=7 num_groups=2", "n=1 c=3 s=33 num_groups=1",
                    "n=2 c=6 s=5 num_groups=6"};
     }
@@ -366,7 +366,7 @@ struct L2Normalize : Norm {
         : Norm("l2_normalize", "x[n,c] -> y[n,c]",
                "y = x / sqrt(max(sum x^2, epsilon)), sums along axis") {
         attr("axis", 0);
-        attrs.push_back({"epsilon", AttrKind::real, "1e-4", {}, {}});
+        real("epsilon", "1e-4");
         samples = {"n=3 c=1", "n=5 c=17", "n=2 c=33 axis=-1"};
     }
     Result compose(const Call &call) const override {

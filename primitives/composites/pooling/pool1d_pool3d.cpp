@@ -198,14 +198,13 @@ protected:
         std::vector<std::string> parts;
         for (const Line &l : dims)
             parts.push_back(name + "_" + l.in);
-        ints(name, value == "!" ? value : joined(std::vector<std::string>(parts.size(), value)),
-             parts);
+        ints(name, joined(std::vector<std::string>(parts.size(), value)), parts);
     }
     static double largest(const std::vector<double> &elements) {
-        double most = -INFINITY;
+        double max = -INFINITY;
         for (double v : elements)
-            if (v > most || std::isnan(v)) most = v;
-        return most;
+            if (v > max || std::isnan(v)) max = v;
+        return max;
     }
     static double total(const std::vector<double> &elements) {
         double sum = 0;
@@ -358,7 +357,7 @@ struct Adaptive : Windowed {
             outs.push_back(l.out);
             conditions.push_back(l.out + ">=1");
         }
-        ints("output_size", "!", outs);
+        required("output_size", AttrKind::ints, outs);
         const std::vector<std::string> all_samples[] = {
             {"n=1 c=1 w=1 output_size=1", "n=2 c=3 w=18 output_size=6",
              "n=2 c=3 w=17 output_size=5", "n=1 c=2 w=3 output_size=7"},
@@ -480,7 +479,7 @@ struct MaxUnpool : Composite {
             places += "*" + l.out;
             conditions.push_back(l.out + ">=1");
         }
-        ints("output_size", "!", outs);
+        required("output_size", AttrKind::ints, outs);
         let("indices_end", places);
         dtypes = {"f32", "f64"};
         contract = {Contract::normwise, 8};

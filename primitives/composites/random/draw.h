@@ -16,11 +16,11 @@ protected:
     Drawn(const std::string &name, const std::string &signature, const std::string &doc)
         : Composite(
               name, signature,
-              doc + "; a function of (seed, offset, place), -1: those of the default generator") {}
+              doc + "; equal seeds and offsets give equal tensors, -1 takes them from the default "
+                    "generator") {}
 
     // Appends the attributes that all of them have, behind those of the distribution.
     void seeded(const char *default_dtype = nullptr);
-    void required(const std::string &attr, AttrKind kind) { at_call(attr, kind, "!"); }
 };
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;

@@ -6,10 +6,11 @@ namespace {
 
 struct Dropout : Composite {
     Dropout()
-        : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
-                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, "
-                    "place); -1: those of the default generator") {
-        attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
+        : Composite(
+              "dropout", "x[*] -> y[*] mask:bool[*]",
+              "y = x / (1-p) where mask, else 0; equal seeds and offsets give equal masks, -1 "
+              "takes them from the default generator") {
+        real("p", "0.5");
         attr("seed", -1);
         attr("offset", -1);
         dtypes = {"f32", "f16", "bf16", "f64"};

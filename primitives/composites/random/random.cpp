@@ -34,10 +34,10 @@ Shape shape_of(const Call &call, const char *name) {
 
 Tensor uniform_tensor(const Call &call, const Shape &shape, double low, double high, DType dtype) {
     // The last number below `high`, to which results that would round to `high` are clamped.
-    double most = dtype == DType::f64 ? std::nextafter(high, low)
-                                      : double(std::nextafter(float(high), float(low)));
+    double max_value = dtype == DType::f64 ? std::nextafter(high, low)
+                                           : double(std::nextafter(float(high), float(low)));
     return filled(call, "uniform_kernel", shape,
-                  {{"low", low}, {"high", high}, {"most", most}, {"dtype", dtype}}, dtype);
+                  {{"low", low}, {"high", high}, {"most", max_value}, {"dtype", dtype}}, dtype);
 }
 double checked_stddev(const Call &call) {
     const double stddev = call.real("stddev");
@@ -68,17 +68,19 @@ struct Distribution : Drawn {
         : Drawn(op_name, signature_text, formula) {
         dtypes = std::move(op_dtypes);
     }
+    // Returns block k of Philox.
     static Words block(const Problem &p, uint64_t k, uint32_t lane) {
         const auto seed = uint64_t(p["seed"]);
         const auto offset = uint64_t(p["offset"]);
         return philox_words({uint32_t(k), lane, uint32_t(offset), uint32_t(offset >> 32)},
                             {uint32_t(seed), uint32_t(seed >> 32)});
     }
-    // Returns an array of `shape` with value(words) for each element.
-    template<class Value> static Array drawn(const Problem &p, const Shape &shape, Value value) {
+    // For references: returns an array of `shape` with value(words) for each element.
+    template<class Value>
+    static Array reference_draw(const Problem &p, const Shape &shape, Value value) {
         Array y(shape);
         for (uint64_t i = 0; i < y.v.size(); i++) {
-            const uint64_t k = i / 64 * 16 + i % 16;
+            const uint64_t k = i / 64 * 16 + i % 16;  // the index of the block of Philox
             const size_t w = i / 16 % 4;
             const Words first = block(p, k, 0);
             y.v[i] = value({first[w],
@@ -95,7 +97,7 @@ struct Uniform : Distribution {
         : Distribution("uniform", "-> y[n]", "y uniform in [minval, maxval), of `shape`",
                        {"f32", "f64"}) {
         other_names = {"rand"};
-        required("shape", AttrKind::ints);
+        required_at_call("shape", AttrKind::ints);
         at_call("minval", AttrKind::real, "0");
         at_call("maxval", AttrKind::real, "1");
         seeded("f32");
@@ -115,17 +117,18 @@ struct Uniform : Distribution {
     }
     void reference(Problem &p) const override {
         const double low = p.real("minval");
-        p.tensors["y"] = drawn(p, list(p, "shape"), [&](const DrawnWords &w) {
+        p.tensors["y"] = reference_draw(p, list(p, "shape"), [&](const DrawnWords &w) {
             return low + uniform_of(w, p.dtype) * (p.real("maxval") - low);
         });
     }
 };
 
 // A normal distribution with attributes mean and stddev.
-struct Bell : Distribution {
-    Bell(const std::string &op_name, const std::string &formula, std::vector<std::string> op_dtypes)
+struct NormalLike : Distribution {
+    NormalLike(const std::string &op_name, const std::string &formula,
+               std::vector<std::string> op_dtypes)
         : Distribution(op_name, "-> y[n]", formula, std::move(op_dtypes)) {
-        required("shape", AttrKind::ints);
+        required_at_call("shape", AttrKind::ints);
         at_call("mean", AttrKind::real, "0");
         at_call("stddev", AttrKind::real, "1");
         seeded("f32");
@@ -135,16 +138,16 @@ struct Bell : Distribution {
     }
     virtual double standard(const DrawnWords &w, DType dtype) const = 0;
     void reference(Problem &p) const override {
-        p.tensors["y"] = drawn(p, list(p, "shape"), [&](const DrawnWords &w) {
+        p.tensors["y"] = reference_draw(p, list(p, "shape"), [&](const DrawnWords &w) {
             return p.real("mean") + p.real("stddev") * standard(w, p.dtype);
         });
     }
 };
 
-struct Normal : Bell {
+struct Normal : NormalLike {
     Normal()
-        : Bell("normal", "y normal with mean and stddev, of `shape` (Box and Muller)",
-               {"f32", "f64"}) {
+        : NormalLike("normal", "y normal with mean and stddev, of `shape` (Box and Muller)",
+                     {"f32", "f64"}) {
         other_names = {"randn"};
     }
     Result compose(const Call &call) const override {
@@ -164,11 +167,12 @@ struct Normal : Bell {
     }
 };
 
-struct TruncatedNormal : Bell {
+struct TruncatedNormal : NormalLike {
     TruncatedNormal()
-        : Bell("truncated_normal",
-               "y normal with mean and stddev, no further than 2 stddev from mean, of `shape`",
-               {"f32"}) {}
+        : NormalLike(
+              "truncated_normal",
+              "y normal with mean and stddev, no further than 2 stddev from mean, of `shape`",
+              {"f32"}) {}
     Result compose(const Call &call) const override {
         const DType dtype = dtype_of_call(call);
         return {cast_to(filled(call, "truncated_normal_kernel", shape_of(call, "shape"),
@@ -193,9 +197,9 @@ struct Randint : Distribution {
         : Distribution("randint", "-> y[n]",
                        "y a whole number in [low, high), of `size`; high - low at most 2^32",
                        {"i64", "i32"}) {
-        required("low", AttrKind::integer);
-        required("high", AttrKind::integer);
-        required("size", AttrKind::ints);
+        required_at_call("low", AttrKind::integer);
+        required_at_call("high", AttrKind::integer);
+        required_at_call("size", AttrKind::ints);
         seeded("i64");
         samples = {"low=0 high=10 size=2,3 seed=7 offset=1",
                    "low=-3 high=-2 size=5 seed=9 offset=0",
@@ -224,7 +228,7 @@ struct Randint : Distribution {
     void reference(Problem &p) const override {
         const int64_t low = p["low"];
         const auto range = uint64_t(p["high"] - low);
-        p.tensors["y"] = drawn(p, list(p, "size"), [&](const DrawnWords &w) {
+        p.tensors["y"] = reference_draw(p, list(p, "size"), [&](const DrawnWords &w) {
             const uint64_t low_part = range * w.second >> 32;
             return double(low + int64_t((range * w.first + low_part) >> 32));
         });
@@ -252,9 +256,10 @@ struct Bernoulli : Distribution {
     }
     void reference(Problem &p) const override {
         const DType dtype = p.dtype == DType::f64 ? DType::f64 : DType::f32;
-        Array y = drawn(p, p("x").shape, [&](const DrawnWords &w) { return uniform_of(w, dtype); });
+        Array y = reference_draw(p, p("x").shape,
+                                 [&](const DrawnWords &w) { return uniform_of(w, dtype); });
         for (size_t i = 0; i < y.v.size(); i++)
-            y.v[i] = y.v[i] < p("p").v[i];
+            y.v[i] = y.v[i] < p("p").v[i];  // samples give p the shape of x
         p.tensors["y"] = y;
     }
 };

@@ -98,7 +98,7 @@ struct OnHost : Drawn {
 
 struct Randperm : OnHost {
     Randperm() : OnHost("randperm", "-> y[n]", "y = 0, 1, ... n-1 in random order") {
-        required("n", AttrKind::integer);
+        required_at_call("n", AttrKind::integer);
         seeded();
         at_call("dtype", AttrKind::dtype, "i64");
         dtypes = {"i64", "i32"};
@@ -147,8 +147,8 @@ struct Multinomial : OnHost {
     Multinomial()
         : OnHost("multinomial", "x[..n,c] -> y:i32[..n,num_samples]",
                  "y = places of the last axis, each with a probability in proportion to x") {
-        required("num_samples", AttrKind::integer);
-        attrs.push_back({"replacement", AttrKind::boolean, "1", {}, {}, true});
+        required_at_call("num_samples", AttrKind::integer);
+        at_call("replacement", AttrKind::boolean, "1");
         seeded();
         let("x_least", "0");
         dtypes = {"f32", "f64"};

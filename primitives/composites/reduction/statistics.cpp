@@ -66,8 +66,8 @@ Result standard_deviation(const Call &call) {
 struct Statistic : Composite {
     Statistic(const std::string &n, const std::string &formula, double ulps)
         : Composite(n, "x[*] -> y[*]", formula) {
-        attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
-        attrs.push_back({"keep_dims", AttrKind::boolean, "0", {}, {}, true});
+        at_call("axis", AttrKind::ints, "");
+        at_call("keep_dims", AttrKind::boolean, "0");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, ulps};
         samples = {"d0=1 d1=1 d2=2 axis=2", "d0=2 d1=3 d2=5", "d0=3 d1=4 d2=33 axis=0,2",
@@ -110,13 +110,13 @@ struct LogSumExp : Statistic {
         alias = "LogSumExp";
     }
     double value(const Problem &, const std::vector<double> &x) const override {
-        double most = -INFINITY;
+        double largest = -INFINITY;
         double sum = 0;
         for (double v : x)
-            most = std::fmax(most, v);
+            largest = std::fmax(largest, v);
         for (double v : x)
-            sum += std::exp(v - most);
-        return most + std::log(sum);
+            sum += std::exp(v - largest);
+        return largest + std::log(sum);
     }
     // The largest element is subtracted first if it is finite, which keeps exp in range. No
     // gradient passes through it.
@@ -124,8 +124,8 @@ struct LogSumExp : Statistic {
         const Inputs c(call);
         if (c.nothing) return c.result(F::log(c.reduce("reduce_sum", c.x)));
         const auto shift = [&](bool keep_dims) {
-            const Tensor most = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
-            return F::select(F::is_finite(most), most, 0);
+            const Tensor largest = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
+            return F::select(F::is_finite(largest), largest, 0);
         };
         const Tensor sum = c.reduce("reduce_sum", F::exp(c.x - shift(true)));
         return c.result(F::log(sum) + shift(c.keep));
@@ -139,7 +139,7 @@ struct Variance : Statistic {
                     is_root ? "y = sqrt(var(x))" : "y = sum (x - mean x)^2 / (n - ddof), over axis",
                     16),
           root(is_root) {
-        attrs.push_back({"ddof", AttrKind::integer, "0", {}, {}, true});
+        at_call("ddof", AttrKind::integer, "0");
         samples.push_back("d0=3 d1=4 d2=5 axis=1 ddof=1");
     }
     Result compose(const Call &call) const override {
@@ -162,20 +162,22 @@ struct Norm : Statistic {
                     "y = (sum |x|^ord)^(1/ord), over axis; ord inf: max |x|, -inf: min |x|, 0: how "
                     "many x aren't 0",
                     16) {
-        attrs.push_back({"ord", AttrKind::real, "2", {}, {}, true});
+        at_call("ord", AttrKind::real, "2");
         for (const char *ord : {"1", "0", "inf", "-inf", "3"})
             samples.push_back(std::string("d0=3 d1=4 d2=5 axis=1 ord=") + ord);
     }
     double value(const Problem &p, const std::vector<double> &x) const override {
         const double ord = p.real("ord");
-        double sum = 0, most = 0;
-        double least = INFINITY;
+        double sum = 0, largest = 0;
+        double smallest = INFINITY;
         for (double v : x) {
             sum += ord == 0 ? v != 0 : std::pow(std::fabs(v), ord);
-            most = std::fmax(most, std::fabs(v));
-            least = std::fmin(least, std::fabs(v));
+            largest = std::fmax(largest, std::fabs(v));
+            smallest = std::fmin(smallest, std::fabs(v));
         }
-        return std::isinf(ord) ? (ord > 0 ? most : least) : ord == 0 ? sum : std::pow(sum, 1 / ord);
+        return std::isinf(ord) ? (ord > 0 ? largest : smallest)
+               : ord == 0      ? sum
+                               : std::pow(sum, 1 / ord);
     }
     Result compose(const Call &call) const override {
         const Inputs c(call);

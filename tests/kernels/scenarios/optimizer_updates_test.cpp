@@ -107,6 +107,8 @@ TEST(Updates, ClippingByNormMatchesMindSpore) {
     EXPECT_NEAR(F::norm(F::clip_by_norm(x, 2, 1), {}, false, 1).item(), 2, 1e-5);
     expect_close(F::clip_by_norm(x, 0.5, INFINITY), data.at("by_norm_inf"), 1e-6, "largest");
     EXPECT_EQ(F::clip_by_norm(x, 100).to_vector<float>(), x.to_vector<float>());
+    // Of order 0 the norm is the number of elements that aren't 0.
+    EXPECT_NEAR(F::clip_by_norm(Tensor::full({4}, 3), 1, 0).at({1}), 0.75, 1e-6);
     for (int limit : {1, 100}) {
         const auto y = F::clip_by_global_norm({data.at("x0"), data.at("x1"), data.at("x2")}, limit);
         for (size_t k = 0; k < y.size(); k++) {
@@ -126,6 +128,12 @@ TEST(Updates, RejectsInvalidArguments) {
     EXPECT_THROW(F::lamb_(p, p.copy(), p.copy(), p.copy(), 0.1, 0.9, 0.999, 1e-6, 0, 1, 0),
                  AttrError);
     EXPECT_THROW(F::clip_by_norm(p, 0), AttrError);
+    try {
+        F::clip_by_norm(p, 1, NAN);
+        ADD_FAILURE() << "norm_type is nan";
+    } catch (const AttrError &e) {
+        EXPECT_STREQ(e.what(), "[clip_by_norm] norm_type is nan, expected a number");
+    }
     EXPECT_THROW(F::clip_by_global_norm({}), ShapeError);
     EXPECT_THROW(F::clip_by_global_norm({Tensor::ones({3}, DType::i32)}), DTypeError);
 }

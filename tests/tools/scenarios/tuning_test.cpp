@@ -226,6 +226,31 @@ TEST_F(RecordFiles, DiffListsChanges) {
     EXPECT_TRUE(differences(a, a).empty());
 }
 
+// A tuning of one variant uses its records only, and the others are no older for that.
+TEST_F(RecordFiles, OfVariantsThatAreNotTunedAreNotStale) {
+    Record other_variant = sample(), other_machine = sample(), other_algorithm = sample();
+    other_variant.variant = "short";
+    other_machine.cpu = "another";
+    other_algorithm.algorithm = "0000000000000000";
+    History history(file("a", {text_of(sample()), text_of(other_variant), text_of(other_machine),
+                               text_of(other_algorithm)}));
+    const History::Algorithms algorithms = {{"wide", sample().algorithm}};
+    history.note_stale(sample(), algorithms);
+    EXPECT_EQ(history.stale(), 1u);
+    EXPECT_EQ(history.foreign(), 1u);
+    EXPECT_TRUE(history.first_foreign_reason().starts_with("was measured on another"));
+    const std::vector<const Record *> known = history.known(sample(), algorithms);
+    ASSERT_EQ(known.size(), 1u);
+    EXPECT_EQ(key_of(*known[0]), key_of(sample()));
+
+    Record newer = sample();
+    newer.date = "2026-11-22T00:00:00Z";
+    history.put(newer);
+    EXPECT_EQ(history.find(sample())->date, newer.date);
+    EXPECT_EQ(history.foreign(), 1u);
+    EXPECT_EQ(history.known(sample(), algorithms).size(), 1u);
+}
+
 TEST(Decision, UsesOnlyValidRecords) {
     Record good = sample(), quick = sample(), stale = sample(), foreigner = sample(),
            kit = sample(), breach = sample(), level = sample();

@@ -76,7 +76,7 @@ TEST(Metrics, RejectInvalidShapes) {
     EXPECT_EQ(message([&] {
                   a.update(Tensor::ones({1, 2}), Tensor::from<int32_t>({2}));
               }),
-              "[accuracy] a label is 2.000000, expected an integer in [0, C=2)");
+              "[accuracy] a label is 2.000000, expected an integer from 0 to 1");
     EXPECT_EQ(message([&] { a.update(Tensor::ones({2}), Tensor::from<int32_t>({1})); }),
               "[accuracy] outputs are [2] and labels [1], expected outputs [N,C]");
     ConfusionMatrix c;

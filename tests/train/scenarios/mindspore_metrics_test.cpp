@@ -32,6 +32,7 @@ TEST(Perplexity, MatchesMindSpore) {
     EXPECT_NEAR(perplexity.eval(), 2.42974457869159, 1e-14);
     EXPECT_THROW(perplexity.update(probabilities, Tensor::from<int32_t>({0, 2, 0})), ShapeError);
     EXPECT_THROW(perplexity.update(probabilities, Tensor::from<int32_t>({0, 1})), ShapeError);
+    EXPECT_NEAR(perplexity.eval(), 2.42974457869159, 1e-14) << "a part of a bad batch was counted";
     Perplexity ignoring(1);
     ignoring.update(probabilities, Tensor::from<int32_t>({1, 0, 1}));
     EXPECT_NEAR(ignoring.eval(), 1 / 0.3, 1e-14);
@@ -56,6 +57,9 @@ TEST(BleuScore, MatchesMindSpore) {
     BleuScore unlike;
     unlike.update({{"a"}}, {{{"b"}}});
     EXPECT_EQ(unlike.eval(), 0);
+    BleuScore smooth_unlike(4, true);
+    smooth_unlike.update({{"a"}}, {{{"b"}}});
+    EXPECT_EQ(smooth_unlike.eval(), 0);
     EXPECT_THROW(BleuScore(5), AttrError);
     EXPECT_THROW(bleu.update({candidate}, {}), ShapeError);
     EXPECT_THROW(bleu.update({candidate}, {{}}), ShapeError);
@@ -164,6 +168,11 @@ TEST(ConfusionMatrixMetric, MatchesMindSpore) {
                 << e.name;
         }
     }
+    ConfusionMatrixMetric accuracy(true, "accuracy");
+    accuracy.update(outputs, label);
+    const Tensor bad_end = Tensor::from<int32_t>({1, 2}).reshape({1, 2});
+    EXPECT_THROW(accuracy.update(bad_end, bad_end), ShapeError);
+    EXPECT_NEAR(accuracy.eval(), 0.6875, 1e-14) << "a part of a bad batch was counted";
     EXPECT_THROW(ConfusionMatrixMetric(true, "luck"), AttrError);
     EXPECT_THROW(ConfusionMatrixMetric().update(label, Tensor::from<int32_t>({1})), ShapeError);
 }

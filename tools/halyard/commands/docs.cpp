@@ -134,7 +134,7 @@ std::string attributes(const OpRecord &r) {
         if (!a.parts.empty()) kind += " (" + join(a.parts) + ")";
         const std::string value = default_of(a);
         rows.push_back({code(a.name), kind,
-                        a.value == "!"  ? "required"
+                        a.is_required() ? "required"
                         : value.empty() ? "(empty)"
                                         : code(value),
                         a.at_call ? "call" : "constructor"});

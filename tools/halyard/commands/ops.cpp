@@ -29,8 +29,8 @@ json as_json(const OpInfo &op) {
     for (auto &a : r.attrs) {
         json one = {{"name", a.name},
                     {"kind", name_of_kind(a.kind)},
-                    {"default", a.value == "!" ? json() : json(default_of(a))},
-                    {"required", a.value == "!"}};
+                    {"default", a.is_required() ? json() : json(default_of(a))},
+                    {"required", a.is_required()}};
         if (!a.choices.empty()) one["choices"] = a.choices;
         attrs.push_back(one);
     }
@@ -84,7 +84,7 @@ std::string text_of(const AttrSpec &a) {
     std::string text = a.name + ": " + name_of_kind(a.kind);
     if (!a.choices.empty()) text += " of " + join(a.choices, "|");
     if (!a.parts.empty()) text += " (" + join(a.parts) + ")";
-    if (a.value == "!") return text + ", required";
+    if (a.is_required()) return text + ", required";
     return text + " = " + (default_of(a).empty() ? "(empty)" : default_of(a));
 }
 

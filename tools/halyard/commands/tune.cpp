@@ -119,7 +119,7 @@ int tune_op(const TuneOptions &o, const std::string &name, tune::Compiler &compi
                 reused, path.c_str());
     if (history.foreign()) {
         std::printf("not used: %zu foreign records (the first %s)\n", history.foreign(),
-                    history.why_foreign().c_str());
+                    history.first_foreign_reason().c_str());
     }
     if (history.stale()) {
         std::printf("not used: %zu stale records: the algorithm has changed since\n",
