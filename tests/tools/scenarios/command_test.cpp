@@ -338,11 +338,11 @@ TEST_F(Command, RejectsIncompatibleKernelLibraries) {
     expect_rejected("ops --kernels none.so", "[none.so] no such kernel library");
     expect_rejected("ops --kernels text.so", "[text.so] can't be opened: ");
     expect_rejected("ops --kernels " HALYARD_ANY_LIBRARY,
-                   "] is no kernel library: it has no symbol halyard_kernels");
+                    "] is no kernel library: it has no symbol halyard_kernels");
     expect_rejected("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_1,
-                   "] was built by halyard 7.1.0 with kernel ABI ");
+                    "] was built by halyard 7.1.0 with kernel ABI ");
     expect_rejected("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_0,
-                   "] was built by halyard 7.1.0 with record size 1, but this is halyard ");
+                    "] was built by halyard 7.1.0 with record size 1, but this is halyard ");
 }
 
 TEST_F(Command, NewAddsAnOpToAProject) {
