@@ -69,6 +69,9 @@ Child::Child(const std::function<std::string()> &work, unsigned seconds)
     } catch (const std::exception &e) {
         text = e.what();
         status = threw;
+    } catch (...) {  // the caller's code must not go on in the child
+        text = "an exception that is no std::exception";
+        status = threw;
     }
     if (!write_all(result_, text)) {
         std::perror("result");

@@ -93,7 +93,7 @@ struct KeepSettings : Callback {
     examples::Settings settings;
 };
 
-// Takes a setting from the checkpoint unless the option has it. Throws AttrError if they differ.
+// Sets the option to the checkpoint's value. Throws AttrError if the caller gave another one.
 template<class T> void take(std::optional<T> &option, const char *name,
                             const std::map<std::string, std::string> &metadata,
                             const std::string &key) {
@@ -160,7 +160,7 @@ int learn(const TrainRequest &o, const examples::Settings &settings,
         std::printf("the checkpoint has all %lld epochs\n", (long long)settings.epochs);
         return 0;
     }
-    last->results.erase("eval_loss");  // the metric "loss" once more
+    last->results.erase("eval_loss");  // the same as the metric "loss"
     write_page({run}, page, o.network);
     std::printf("last epoch's mean loss %.6f%s\nrun file: %s\npage: %s\n",
                 last->sum / double(last->steps), text_of(last->results).c_str(), run.c_str(),
@@ -172,6 +172,9 @@ int train(TrainRequest o) {
     const examples::Recipe &recipe = examples::recipe(o.network);
     const std::string checkpoint = o.resume || o.evaluate ? last_checkpoint(o) : "";
     if (o.resume) take_settings(o, checkpoint);
+    // An evaluation without --image-size or --length uses the size of the training.
+    if (o.evaluate && !o.size)
+        take(o.size, "size", load_metadata(checkpoint), std::string("note: ") + size_note);
     const examples::Settings settings = settings_of(o, recipe);
     set_seed(seed_of(o));
     set_device(o.device);

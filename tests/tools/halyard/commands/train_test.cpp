@@ -49,6 +49,10 @@ TEST_F(TrainCommand, ResumesToTheSameBits) {
     EXPECT_EQ(evaluated.out.substr(evaluated.out.find("test loss")),
               whole.out.substr(whole.out.find("test loss"),
                                evaluated.out.size() - evaluated.out.find("test loss")));
+    // Without --length the evaluation uses the length of the training.
+    const Result again = halyard(
+        "train transformer --evaluate --data texts --batch-size 4 --out o");
+    EXPECT_EQ(again.out, evaluated.out) << again.err;
     EXPECT_NE(halyard(std::string("train transformer --resume ") + small)
                   .out.find("the checkpoint has all 2 epochs"),
               std::string::npos);
