@@ -34,7 +34,7 @@ std::string directive_of(ForType t) {
 std::string directives_of(const StageSchedule &s) {
     std::string all = s.allow_race_conditions() ? "allow_race_conditions()" : "";
     for (size_t d = s.dims().size(); d-- > 0;) {  // outermost first
-        const Dim &dim = s.dims()[d];
+        const Halide::Internal::Dim &dim = s.dims()[d];
         const std::string directive = directive_of(dim.for_type);
         if (directive.empty()) continue;
         all += (all.empty() ? "" : ", ") + directive + "(" +
