@@ -113,6 +113,7 @@ struct Attention : Composite {
                     "bool says which keys a query sees, a float is added to the "
                     "scores, an undefined tensor is none. is_causal: query i sees keys 0 to i. "
                     "scale 0 is 1/sqrt(d). A query without keys gets 0") {
+        optional = {"attn_mask"};
         at_call("is_causal", AttrKind::boolean, "0");
         at_call("scale", AttrKind::real, "0");
         dtypes = {"f32", "f16", "bf16", "f64"};
