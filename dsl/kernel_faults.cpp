@@ -6,9 +6,11 @@
 namespace halyard {
 
 std::vector<std::string> faults_of(Kernel &k) {
+    // Installs a lowering pass that lists the mutations. The kernel is compiled only to run it.
     std::vector<std::string> faults;
     list_faults(k.pipeline, faults);
-    const auto clear_passes = [&] {
+    // Clearing also drops the pass that removes argument checks.
+    const auto restore_passes = [&] {
         k.pipeline.clear_custom_lowering_passes();
         if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
     };
@@ -16,10 +18,10 @@ std::vector<std::string> faults_of(Kernel &k) {
     try {
         k.pipeline.compile_to_module(k.arguments(), symbol, k.target);
     } catch (const Halide::Error &e) {
-        clear_passes();
+        restore_passes();
         throw Error(k.op->name, symbol + ": " + e.what());
     }
-    clear_passes();
+    restore_passes();
     return faults;
 }
 

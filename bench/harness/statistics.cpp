@@ -7,10 +7,10 @@
 namespace halyard::bench {
 namespace {
 
-// Returns the largest k such that the signed-rank statistic of n values is <= k with a probability
-// of at most `tail`; -1 if there is none.
+// Returns the critical value of Wilcoxon's signed-rank test: the largest k such that the statistic
+// of n values is <= k with a probability of at most `tail`; -1 if there is none.
 int64_t critical_rank(size_t n, double tail) {
-    constexpr size_t exact_up_to = 60;  // beyond it the normal approximation is within one rank
+    constexpr size_t exact_up_to = 60;  // beyond it the normal approximation is within 1 of it
     if (n > exact_up_to) {
         const double mean = double(n) * double(n + 1) / 4;
         const double deviation = std::sqrt(double(n) * double(n + 1) * double(2 * n + 1) / 24);
@@ -52,6 +52,7 @@ double least(const std::vector<double> &v) {
     return *std::min_element(v.begin(), v.end());
 }
 
+// The Hodges-Lehmann estimate (the median of pairwise means) with its Wilcoxon interval.
 Interval centre_of(const std::vector<double> &values, double confidence) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -70,8 +71,9 @@ Interval centre_of(const std::vector<double> &values, double confidence) {
 Comparison compare(const std::vector<double> &a, const std::vector<double> &b,
                    const std::vector<double> &control) {
     const Interval d = centre_of(log_ratios(a, b), Comparison::confidence);
-    const Interval same = centre_of(log_ratios(control, b), Comparison::confidence);
-    const double noise = std::max(std::fabs(same.low), std::fabs(same.high));
+    // `control` is b's code measured again, so its ratio to b shows the noise.
+    const Interval control_ratio = centre_of(log_ratios(control, b), Comparison::confidence);
+    const double noise = std::max(std::fabs(control_ratio.low), std::fabs(control_ratio.high));
     Comparison c;
     c.ratio = std::exp(d.estimate);
     c.low = std::exp(d.low);

@@ -5,13 +5,14 @@
 namespace halyard {
 namespace {
 
-// Returns true if a vector that reads beyond a row may be masked: with AVX-512 and 32 bits, but not
-// in exact mode.
+// Returns true if a vector that reads beyond a row may be masked. 16 lanes of f32 mean AVX-512;
+// exact mode stores no f32.
 bool masks(const Build &build) {
     return build.stores(DType::f32) && build.lanes == 16;
 }
 
-// One input channel with many filters is left to `direct`, which is faster:
+// A side of 0 stands for any size. One input channel with many filters is left to the variants of
+// direct.cpp, which are faster:
 // docs/kernel_measurements.md, "Depthwise".
 DimExpr is_depthwise(int side, int stride) {
     const ConvolutionDims &d = Convolution::d;
@@ -56,7 +57,8 @@ private:
     Depthwise depthwise;
 };
 
-// dx is the sum over dy, whose elements are `stride` apart, of filters rotated by 180 degrees.
+// dx is the correlation of dy, with stride - 1 zeros between its elements, with the filters rotated
+// by 180 degrees.
 class Dx : public ConvolutionVariant<Conv2dDx> {
 public:
     Dx(Conv2dDx &op, int side, int stride) : ConvolutionVariant(op), side_(side), stride_(stride) {}

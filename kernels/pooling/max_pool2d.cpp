@@ -260,7 +260,8 @@ protected:
     }
 };
 
-// Windows a and a - 1 cover columns 2 a and 2 a + 1 of the padded map; the same holds for lines.
+// Column 2a of the padded map is in windows a (tap 0) and a - 1 (tap 2), column 2a + 1 in window a
+// only (tap 1). The same holds for lines.
 class Dx3x3s2 : public DxPadded {
 public:
     using DxPadded::DxPadded;
@@ -327,6 +328,7 @@ protected:
         first.update().vectorize(vx);
         sum.compute_at(padded, xo).bound_extent(vx, v).vectorize(vx);
         sum.update().reorder(vx, j.x, j.y).vectorize(vx);
+        // Iterations write different columns, because columns.y < sw.
         padded.update()
             .allow_race_conditions()
             .split(columns.x, xo, xi, v, Tail::GuardWithIf)

@@ -7,7 +7,8 @@ namespace {
 using Halide::cast;
 using Halide::UInt;
 
-// A random word becomes a real in [0, 1) by its upper 24 bits, which f32 represents exactly.
+// The upper 24 bits of a random word, times 2^-24, are a number in [0, 1), which f32 represents
+// exactly.
 constexpr int unused_bits = 8;
 constexpr double step = 0x1p-24;
 
@@ -21,7 +22,8 @@ struct DropoutKernel : Draws {
     }
     Func x = input("x");
     Func y = output("y"), mask = output("mask");
-    // One byte per element is stored for both outputs: drawing twice would take longer.
+    // `kept` has one byte per element, is stored and read by both outputs: drawing again for the
+    // second one would take longer.
     Func random{"random"}, kept{"kept"};
     Expr p = scalar("p", 0.5);
 

@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-// A task has rows of about `task_elements` elements, a block rows of about `block_elements`.
+// A task has about `task_elements` elements in whole rows, a block about `block_elements`.
 constexpr int task_elements = 32768, block_elements = 1024, max_block_rows = 8;
 
 }  // namespace
@@ -27,8 +27,8 @@ Rows::Rows(const std::string &name, const std::string &signature, bool along_axi
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=16384 c=256", "n=512 c=8192", "n=32 c=10"};
 }
 
-// Folds down to 4 lanes, which are added one after another: adding all lanes of a single vector in
-// turn is slower (docs/kernel_measurements.md, "rows").
+// Halves the partial sums down to 4, which are then added in order. Adding all lanes of a vector in
+// order is slower (docs/kernel_measurements.md, "rows").
 void reduce_in_lanes(Halide::Func f, const Halide::RVar &k, const Halide::Var &row, int lanes) {
     using namespace Halide;
     Var u("u");
@@ -96,6 +96,7 @@ void Rows::schedule_wide(const Cpu &cpu) {
         reduce_in_lanes(f, k, n, v);
         f.compute_at(y, block).bound_storage(n, max_block_rows);
     }
+    // Rows that fill all accumulators need no guards in the reduction.
     y.specialize(size("c") >= accumulators * v);
     for (Func &f : row_scalars)
         f.compute_at(y, block).bound_storage(n, max_block_rows);

@@ -10,8 +10,8 @@
 namespace halyard::check {
 namespace {
 
-// Returns the process's last output: of "[worker] it died (signal 11, Segmentation fault): TEXT" ":
-// TEXT".
+// Returns what follows "(...)" in a message of Child::result(): ": TEXT" in
+// "[worker] it died (signal 11, Segmentation fault): TEXT".
 std::string last_words(const std::string &error) {
     const size_t output = error.find("): ");
     if (output == std::string::npos || output + 3 == error.size()) return "";
@@ -24,8 +24,8 @@ std::string last_words(const std::string &error) {
 void in_workers(size_t jobs, size_t at_once, const std::function<std::string(size_t)> &body,
                 const std::function<void(size_t, const std::string &)> &done,
                 const std::function<void(size_t, const std::string &)> &died) {
-    // Opens the cache before forking. If that fails, the fallback is a private cache that all
-    // children then share, instead of one each.
+    // Opens the cache before forking. If it can't be opened, a private one is made here, which the
+    // children then share.
     kernel_cache();
     std::map<size_t, Child> children;  // not reported yet
     std::map<pid_t, size_t> running;
