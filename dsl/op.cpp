@@ -118,6 +118,11 @@ void Op::clear_variants() {
     variants = {{"", ""}};
 }
 
+// Not inline: a frame of this library ends the calls that an error message names.
+void Op::algorithm(const Build &) {
+    algorithm();
+}
+
 void Op::define(const Build &build) {
     implementation_ = nullptr;
     const auto v = std::find_if(variants_.begin(), variants_.end(),

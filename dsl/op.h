@@ -90,7 +90,7 @@ public:
     // Defines every output in terms of the inputs and scalars. An op overrides the second form if
     // its algorithm depends on lanes or dtypes, and neither if all of its variants have their own.
     virtual void algorithm() {}
-    virtual void algorithm(const Build &) { algorithm(); }
+    virtual void algorithm(const Build &);
 
     // Schedules the definitions of algorithm() for one backend. An empty schedule is legal: the
     // kernel is correct and slow. For Ascend the default is an automatic schedule
