@@ -262,7 +262,7 @@ TEST_F(Diagnostics, AblateFindsADirectiveWithoutEffect) {
     EXPECT_NE(vectorize.find("mistakes/planted.cpp:22 "), std::string::npos) << r.out;
     EXPECT_NE(planted.find("noise"), std::string::npos) << r.out;
     EXPECT_NE(
-        r.out.find("needed: mistakes/planted.cpp:22: y.vectorize(lane): y has no loop lane here"),
+        r.out.find("needed: mistakes/planted.cpp:23: y.vectorize(lane): y has no loop lane here"),
         std::string::npos)
         << r.out;
 }
