@@ -259,7 +259,7 @@ TEST_F(Diagnostics, AblateFindsADirectiveWithoutEffect) {
     EXPECT_NE(r.out.find(first + vectorize), std::string::npos) << "vectorize isn't first:\n"
                                                                 << r.out;
     EXPECT_GT(std::atof(vectorize.c_str()), 1.5) << r.out;
-    EXPECT_NE(vectorize.find("mistakes/planted.cpp:22 "), std::string::npos) << r.out;
+    EXPECT_NE(vectorize.find("mistakes/planted.cpp:23 "), std::string::npos) << r.out;
     EXPECT_NE(planted.find("noise"), std::string::npos) << r.out;
     EXPECT_NE(
         r.out.find("needed: mistakes/planted.cpp:23: y.vectorize(lane): y has no loop lane here"),
