@@ -94,8 +94,8 @@ struct ReadsPast : RowSums {
     }
 };
 
-// Registers an op as `halyard check` would find it: listed, with a kernel of each backend. Returns a
-// new one, because ops are not copyable.
+// Registers an op as `halyard check` would find it: listed, with a kernel of each backend. Returns
+// a new one, because ops are not copyable.
 template<class T> T registered() {
     const T op;
     op_table().add<T>();
