@@ -116,7 +116,7 @@ Report run(Check check, const Op &op) {
     Options o;
     o.isas = {host_isa()};
     o.legality = true;
-    const Report r = run_check(op, "", check, o);
+    Report r = run_check(op, "", check, o);
     for (auto &f : r.failures)
         std::printf("    %s\n", f.c_str());
     return r;
