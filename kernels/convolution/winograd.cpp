@@ -28,6 +28,31 @@ template<class F> std::vector<Expr> times_a_of_3(F m) {
     return {m(0) + m(1) + m(2), m(1) - m(2), m(1) + m(2) - m(3)};
 }
 
+// Computes a tile of 2 x 2 results, v channels at once, and the rows of which it is made, in the
+// loop `loop` of o. Both stay on the stack, which is faster than memory from the pool.
+void compute_tile_at(Func tile, Func rows, const Func &o, const Var &loop, int v) {
+    const Var k = tile.args()[0];
+    const Var x = tile.args()[1];
+    const Var y = tile.args()[2];
+    const Var j = rows.args()[2];
+    tile.compute_at(o, loop)
+        .store_in(MemoryType::Stack)
+        .bound_extent(k, v)
+        .bound_extent(x, 2)
+        .bound_extent(y, 2)
+        .vectorize(k, v)
+        .unroll(x)
+        .unroll(y);
+    rows.compute_at(o, loop)
+        .store_in(MemoryType::Stack)
+        .bound_extent(j, 4)
+        .bound_extent(k, v)
+        .bound_extent(x, 2)
+        .vectorize(k, v)
+        .unroll(x)
+        .unroll(j);
+}
+
 }  // namespace
 
 void Winograd::define(const Func &image, const Func &filter, const Expr &shift_x,
@@ -69,8 +94,6 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
 
 Var Winograd::schedule_output(int v, Func o, int strip) const {
     const TailStrategy guard = TailStrategy::GuardWithIf;
-    Func rows = rows_;
-    Func tile = tile_;
     Var xo, xi, yo, yi, ks, kb, kk, so;
     Var ox = o.args()[0];
     Var oy = o.args()[1];
@@ -83,23 +106,7 @@ Var Winograd::schedule_output(int v, Func o, int strip) const {
         .split(kb, kb, kk, v, guard);
     o.reorder(kk, xi, yi, xo, kb, ks, so, yo, on);
     o.vectorize(kk).parallel(yo).parallel(on);
-    // On the stack, which is faster than memory from the pool.
-    tile.compute_at(o, xo)
-        .store_in(MemoryType::Stack)
-        .bound_extent(k, v)
-        .bound_extent(x, 2)
-        .bound_extent(y, 2)
-        .vectorize(k, v)
-        .unroll(x)
-        .unroll(y);
-    rows.compute_at(o, xo)
-        .store_in(MemoryType::Stack)
-        .bound_extent(j, 4)
-        .bound_extent(k, v)
-        .bound_extent(x, 2)
-        .vectorize(k, v)
-        .unroll(x)
-        .unroll(j);
+    compute_tile_at(tile_, rows_, o, xo, v);
     const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
     o.specialize(extent(2) % block_ == 0 && extent(0) % 2 == 0 && extent(1) % 2 == 0)
         .unroll(xi)
@@ -216,8 +223,6 @@ void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) cons
 // Returns the loop over blocks of output channels.
 Var SmallMapsWinograd::schedule_output(int v, Func o) const {
     const TailStrategy guard = TailStrategy::GuardWithIf;
-    Func rows = rows_;
-    Func tile = tile_;
     Var xo, xi, yo, yi, ks, kb, kk;
     Var ox = o.args()[0];
     Var oy = o.args()[1];
@@ -228,22 +233,7 @@ Var SmallMapsWinograd::schedule_output(int v, Func o) const {
         .split(oc, ks, kb, block_, guard)
         .split(kb, kb, kk, v, guard);
     o.reorder(kk, xi, yi, xo, kb, yo, on, ks).vectorize(kk).parallel(ks);
-    tile.compute_at(o, xo)
-        .store_in(MemoryType::Stack)
-        .bound_extent(k, v)
-        .bound_extent(x, 2)
-        .bound_extent(y, 2)
-        .vectorize(k, v)
-        .unroll(x)
-        .unroll(y);
-    rows.compute_at(o, xo)
-        .store_in(MemoryType::Stack)
-        .bound_extent(j, 4)
-        .bound_extent(k, v)
-        .bound_extent(x, 2)
-        .vectorize(k, v)
-        .unroll(x)
-        .unroll(j);
+    compute_tile_at(tile_, rows_, o, xo, v);
     return ks;
 }
 

@@ -73,9 +73,31 @@ private:
     WinogradTaps winograd;
 };
 
-class SmallMaps : public ConvolutionVariant<Conv2d> {
+// What the result and its gradient by x share: filters of 3 x 3 that are contiguous in memory.
+template<class ConvolutionOp> class SmallMapsVariant : public ConvolutionVariant<ConvolutionOp> {
 public:
-    SmallMaps(Conv2d &op, int tiles) : ConvolutionVariant(op), tiles_(tiles) {}
+    SmallMapsVariant(ConvolutionOp &op, int tiles)
+        : ConvolutionVariant<ConvolutionOp>(op), tiles_(tiles) {}
+    void schedule(const Cpu &cpu) override {
+        this->op.from_zero();
+        this->op.memory[1].dim(1).set_stride(3);
+        this->op.memory[1].dim(2).set_stride(9);
+        winograd.schedule(cpu, this->store(), tiles_);
+    }
+    using Implementation::schedule;
+
+protected:
+    Halide::Func run{"run"};
+    Halide::Var k{"k"};
+    SmallMapsWinograd winograd;
+
+private:
+    const int tiles_;
+};
+
+class SmallMaps : public SmallMapsVariant<Conv2d> {
+public:
+    using SmallMapsVariant::SmallMapsVariant;
     void algorithm(const Build &build) override {
         const int lanes = build.lanes;
         const Func padded = op.zero_outside(op.in_x, size(d.w), size(d.h), size(d.c));
@@ -85,24 +107,11 @@ public:
                         size(d.oh), size(d.n), lanes);
         op.out_y(x, y, c, n) = op.epilogue(winograd.at(x, y, c, n));
     }
-    void schedule(const Cpu &cpu) override {
-        op.from_zero();
-        op.memory[1].dim(1).set_stride(3);
-        op.memory[1].dim(2).set_stride(9);
-        winograd.schedule(cpu, store(), tiles_);
-    }
-    using Implementation::schedule;
-
-private:
-    const int tiles_;
-    Func run{"run"};
-    Var k{"k"};
-    SmallMapsWinograd winograd;
 };
 
-class SmallMapsDx : public ConvolutionVariant<Conv2dDx> {
+class SmallMapsDx : public SmallMapsVariant<Conv2dDx> {
 public:
-    SmallMapsDx(Conv2dDx &op, int tiles) : ConvolutionVariant(op), tiles_(tiles) {}
+    using SmallMapsVariant::SmallMapsVariant;
     void algorithm(const Build &build) override {
         const Func padded = op.dilated_dy();
         run(k, n, c) = op.weight(k % 3, k / 3, clamp(n, 0, size(d.c) - 1), c);
@@ -110,19 +119,6 @@ public:
                         size(d.h), size(d.n), build.lanes);
         op.dx(x, y, c, n) = winograd.at(x, y, c, n);
     }
-    void schedule(const Cpu &cpu) override {
-        op.from_zero();
-        op.memory[1].dim(1).set_stride(3);
-        op.memory[1].dim(2).set_stride(9);
-        winograd.schedule(cpu, store(), tiles_);
-    }
-    using Implementation::schedule;
-
-private:
-    const int tiles_;
-    Func run{"run"};
-    Var k{"k"};
-    SmallMapsWinograd winograd;
 };
 
 // `w`, `h` and `o`: extents of the result and its channels; `channels`: those that are summed.

@@ -12,6 +12,16 @@ double larger(double a, double b) {
     return a > b || std::isnan(a) ? a : b;
 }
 
+// soft_shrink and hard_shrink: dx = dy, and 0 where the function is 0.
+const FormulaSpec::Gradient gradient_of_shrink = {
+    .input = "x",
+    .saves = {"x"},
+    .fn = [](const Exprs &x, const Exprs &s, const Expr &dy) -> Expr {
+        return select(abs(x[0]) <= s[0], 0_r, dy);
+    },
+    .reference = [](D x, D s, double dy) { return std::fabs(x[0]) <= s[0] ? 0 : dy; },
+    .ulps = 0};
+
 const FormulaSpec activations[] = {
     {.name = "leaky_relu",
      .doc = "y = x where x > 0, else alpha x",
@@ -109,14 +119,7 @@ const FormulaSpec activations[] = {
                     : std::isnan(x[0]) ? x[0]
                                        : 0;
          },
-     .gradients = {{.input = "x",
-                    .saves = {"x"},
-                    .fn = [](const Exprs &x, const Exprs &s, const Expr &dy) -> Expr {
-                        return select(abs(x[0]) <= s[0], 0_r, dy);
-                    },
-                    .reference = [](D x, D s,
-                                    double dy) { return std::fabs(x[0]) <= s[0] ? 0 : dy; },
-                    .ulps = 0}},
+     .gradients = {gradient_of_shrink},
      .alias = "SoftShrink",
      .functional = "softshrink",
      .gpu = true},
@@ -129,14 +132,7 @@ const FormulaSpec activations[] = {
          return select(abs(x[0]) <= s[0], 0_r, x[0]);
      },
      .reference = [](D x, D s) { return std::fabs(x[0]) <= s[0] ? 0 : x[0]; },
-     .gradients = {{.input = "x",
-                    .saves = {"x"},
-                    .fn = [](const Exprs &x, const Exprs &s, const Expr &dy) -> Expr {
-                        return select(abs(x[0]) <= s[0], 0_r, dy);
-                    },
-                    .reference = [](D x, D s,
-                                    double dy) { return std::fabs(x[0]) <= s[0] ? 0 : dy; },
-                    .ulps = 0}},
+     .gradients = {gradient_of_shrink},
      .alias = "HShrink",
      .functional = "hardshrink",
      .gpu = true},
