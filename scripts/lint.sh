@@ -14,10 +14,10 @@ format_differs() { sources | xargs -0 -r "$formatter" --dry-run --Werror; }
 format_write() { sources | xargs -0 -r "$formatter" -i; }
 
 # Writes the flags of each source alone, which clang-tidy needs: the build joins sources (HALYARD_UNITY), and the flags are g++'s, some of
-# which clang lacks. Generated headers are those of build/release.
+# which clang lacks; nor can clang read g++'s precompiled headers. Generated headers are those of build/release.
 tidy_flags() {
     [ -e build/release/build.ninja ] || die "build/release is not configured; run: make build"
-    phase "flags of each source" quietly cmake --preset release -B build/tidy -DHALYARD_UNITY=OFF
+    phase "flags of each source" quietly cmake --preset release -B build/tidy -DHALYARD_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
     mkdir -p build/tidy/flags
     sed "s|$ROOT/build/tidy|$ROOT/build/release|g" build/tidy/compile_commands.json >build/tidy/flags/compile_commands.json
 }
