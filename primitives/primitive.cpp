@@ -13,6 +13,7 @@
 #include "primitives/library.h"
 #include "primitives/profiler.h"
 #include "primitives/running_composite.h"
+#include "registry/op/shape_binder.h"
 
 namespace halyard {
 namespace {
@@ -73,10 +74,7 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
     const std::string &name = op.record.name;
     const Composition *composition = composition_of(name);
     if (!composition) throw DispatchError(name, "has no composition");
-    if (in.size() != op.signature.inputs.size()) {
-        throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) +
-                                   " tensors, got " + std::to_string(in.size()));
-    }
+    require_input_count(op.signature, in.size());
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &input = op.signature.inputs[k].name;
         if (!in[k].defined() && !composition->is_optional(input)) undefined_tensor(name, input);
@@ -181,10 +179,7 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> argu
     const OpRecord &op = op_->record;
     const std::span<const Argument> in(arguments.begin(), arguments.size());
     const std::vector<TensorSpec> &specs = op_->signature.inputs;
-    if (in.size() != specs.size()) {
-        throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " +
-                                      std::to_string(in.size()));
-    }
+    require_input_count(op_->signature, in.size());
     for (size_t k = 0; k < in.size(); k++)
         if (!in[k].is_number && !in[k].tensor.defined()) undefined_tensor(op.name, specs[k].name);
     std::vector<Tensor> tensors;

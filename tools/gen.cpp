@@ -13,25 +13,21 @@
 // Every kernel is built in a child process of its own: a code generator that aborts takes only that
 // kernel with it, names inside a kernel never depend on the others, and the content-addressed cache
 // hits.
-#include <sys/wait.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
-#include "dsl/child.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
 #include "dsl/name_check.h"
 #include "dsl/op_check.h"
 #include "registry/base/atomic_file.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/program.h"
 #include "registry/base/run_program.h"
 #include "registry/dispatch/choice.h"
@@ -189,30 +185,17 @@ using Failures = std::map<std::string, std::vector<std::string>>;
 Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir,
                   int parallel, Code code) {
     Failures failures;
-    std::map<pid_t, std::pair<Child, const Job *>> running;
-    size_t next = 0;
-    while (next < jobs.size() || !running.empty()) {
-        if (next < jobs.size() && running.size() < size_t(parallel)) {
-            const Job &job = jobs[next++];
-            Child child([&] {
-                make_kernel(table, job, dir, code);
-                return std::string();
+    ProcessPool(size_t(parallel))
+        .run(
+            jobs.size(),
+            [&](size_t k, const ProcessPool::Send &) { make_kernel(table, jobs[k], dir, code); },
+            [&](size_t k, const JobResult &result) {
+                try {
+                    result.require_return(jobs[k].op);
+                } catch (const std::exception &e) {
+                    failures[e.what()].push_back(jobs[k].instance.symbol(jobs[k].op));
+                }
             });
-            running.emplace(child.pid(), std::make_pair(std::move(child), &job));
-            continue;
-        }
-        int status = 0;
-        const auto ended = running.find(wait(&status));
-        if (ended == running.end())
-            throw Error("gen", std::string("lost a process: ") + std::strerror(errno));
-        const auto &[child, job] = ended->second;
-        try {
-            child.result(status, job->op);
-        } catch (const std::exception &e) {
-            failures[e.what()].push_back(job->instance.symbol(job->op));
-        }
-        running.erase(ended);
-    }
     return failures;
 }
 

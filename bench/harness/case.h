@@ -49,6 +49,11 @@ Sample parse_sample(const OpRecord &op, const std::string &text);
 // and derived from attributes.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
 
+// Returns the shape of a tensor of the op as a caller writes it, with the given dimensions, derived
+// ones and attributes. Throws ShapeError or AttrError if the op refuses such a call because an
+// extent is negative.
+Shape callers_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims);
+
 // Returns true if the shapes are equal and all elements have the same bits.
 bool same_bits(const Tensor &a, const Tensor &b);
 

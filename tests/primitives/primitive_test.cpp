@@ -86,9 +86,9 @@ TEST(Primitive, RejectsInvalidArguments) {
     expect_error<AttrError>("[softmax] no attribute 'axes'", [] {
         Primitive("softmax", {{"axes", 1}});
     });
-    expect_error<ShapeError>("[add] takes 2 tensors, got 1",
+    expect_error<ShapeError>("[add] takes 2 tensors (a[*] b[*] -> y[*]), got 1",
                              [] { Primitive("add").run_promoted({Argument(1)}); });
-    expect_error<ShapeError>("[reshape] takes 1 tensors, got 2", [] {
+    expect_error<ShapeError>("[reshape] takes 1 tensors (x[*] -> y[*]), got 2", [] {
         Primitive("reshape").run({Tensor::ones({1}), Tensor::ones({1})});
     });
     EXPECT_THROW(Primitive("sofmax"), DispatchError);

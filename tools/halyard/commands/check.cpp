@@ -11,13 +11,14 @@
 
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
+#include "dsl/kernel_cache.h"
 #include "primitives/library.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/text.h"
 #include "tools/check/check_json.h"
 #include "tools/check/child_check.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/report_json.h"
-#include "tools/check/worker_pool.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/mutants.h"
 #include "tools/halyard/commands/ulps.h"
@@ -238,28 +239,31 @@ check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
         print_report(r, std::to_string(i + 1) + "/" + std::to_string(names.size()), o.all);
         run.reports.push_back(r);
     };
-    check::in_workers(
-        names.size(), jobs_of(o),
-        [&](size_t i) {
-            const std::string &name = names[i];
-            check::Report r = check::check_in_child(
-                name, checks_asked_for(o, *op_table().make(name), options), options);
-            // Not every op has a program for Ascend, or a kernel of its own for random calls. Only
-            // an op that was named must pass something.
-            if (has_other_checks || std::find(named.begin(), named.end(), name) != named.end())
-                r.require_a_pass();
-            if (has_other_checks) check_records(records, name, r);
-            return check::json_of(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        },
-        [&](size_t i, const std::string &text) {
-            show(i, check::report_of(nlohmann::json::parse(text)));
-        },
-        [&](size_t i, const std::string &how) {
-            check::Report r;
-            r.op = names[i];
-            r.fail(how);
-            show(i, r);
-        });
+    // If the cache can't be opened, a private one is made here, which the processes then share.
+    kernel_cache();
+    ProcessPool(jobs_of(o))
+        .run_in_order(
+            names.size(),
+            [&](size_t i, const ProcessPool::Send &send) {
+                const std::string &name = names[i];
+                check::Report r = check::check_in_child(
+                    name, checks_asked_for(o, *op_table().make(name), options), options);
+                // Not every op has a program for Ascend, or a kernel of its own for random calls.
+                // Only an op that was named must pass something.
+                if (has_other_checks || std::find(named.begin(), named.end(), name) != named.end())
+                    r.require_a_pass();
+                if (has_other_checks) check_records(records, name, r);
+                send(check::json_of(r).dump(-1, ' ', false,
+                                            nlohmann::json::error_handler_t::replace));
+            },
+            [&](size_t i, const JobResult &result) {
+                if (result.has_returned())
+                    return show(i, check::report_of(nlohmann::json::parse(result.text())));
+                check::Report r;
+                r.op = names[i];
+                r.fail("the process that checks it " + result.description());
+                show(i, r);
+            });
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     return run;
 }
