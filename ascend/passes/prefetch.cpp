@@ -12,6 +12,9 @@
 //     set_flag V, MTE2
 //   }
 //   wait_flag V, MTE2
+//
+// A flag must not be set again before it is consumed. So if such a loop has run before, the vector
+// unit first waits until the loads' pipe has passed its last wait_flag V, MTE2.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -43,26 +46,30 @@ public:
         }
     }
     void run() {
-        if (!has_flags_) program_.body = body(std::move(program_.body));
+        if (!has_flags_) program_.body = body(std::move(program_.body), false);
     }
 
 private:
     Program &program_;
     bool has_flags_ = false;
+    bool has_rotated_ = false;  // a loop before the current one prefetches
 
-    Body body(Body nodes) {
+    // `repeats` is true for the body of a loop.
+    Body body(Body nodes, bool repeats) {
         Body out;
         for (Node &n : nodes) {
             For *f = std::get_if<For>(&n.is);
             if (const std::set<size_t> loads = f ? loads_of(*f) : std::set<size_t>();
                 !loads.empty()) {
+                if (repeats || has_rotated_) wait_for_last_loop(out);
                 rotate(*f, loads, out);
+                has_rotated_ = true;
                 continue;
             }
-            if (f) f->body = body(std::move(f->body));
+            if (f) f->body = body(std::move(f->body), true);
             if (If *c = std::get_if<If>(&n.is)) {
-                c->then = body(std::move(c->then));
-                c->otherwise = body(std::move(c->otherwise));
+                c->then = body(std::move(c->then), repeats);
+                c->otherwise = body(std::move(c->otherwise), repeats);
             }
             out.push_back(std::move(n));
         }
@@ -161,10 +168,14 @@ private:
         return i;
     }
 
+    template<class Kind> static Node flag(Kind, Pipe src, Pipe dst, const Expr &id) {
+        return Instr{Kind{src, dst, id}, ""};
+    }
+    static void wait_for_last_loop(Body &out) {
+        out.push_back(flag(SetFlag{}, Pipe::mte2, Pipe::v, 0));
+        out.push_back(flag(WaitFlag{}, Pipe::mte2, Pipe::v, 0));
+    }
     static void rotate(const For &f, const std::set<size_t> &loads, Body &out) {
-        const auto flag = [](auto kind, Pipe src, Pipe dst, const Expr &id) {
-            return Node(Instr{decltype(kind){src, dst, id}, ""});
-        };
         const Expr turn = Expr::var(f.var);
         const Expr next = turn + 1;
         out.push_back(flag(SetFlag{}, Pipe::v, Pipe::mte2, 0));

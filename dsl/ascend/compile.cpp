@@ -2,6 +2,7 @@
 
 #include "ascend/passes/passes.h"
 #include "ascend/simulator/check.h"
+#include "dsl/ascend/lowering/move.h"
 #include "registry/base/error.h"
 
 namespace halyard::ascend {
@@ -44,7 +45,10 @@ Compiled compile(Kernel &k, bool strict) {
     return c;
 }
 
-Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
+namespace {
+
+// Tries schedules until one fits the chip's memories.
+Compiled fitting(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
     std::string last = "no schedule fits";
     for (const int apart : {0, 1}) {
         for (int shrink = 0; shrink < shrink_steps;) {
@@ -66,6 +70,19 @@ Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, b
         }
     }
     throw DispatchError(op, last);
+}
+
+}  // namespace
+
+Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
+    try {
+        return fitting(ops, op, i, strict);
+    } catch (const SharedBlocks &) {
+        if (i.tunables.chosen.count("one_core")) throw;
+        Instance alone = i;
+        alone.tunables.chosen["one_core"] = 1;
+        return fitting(ops, op, alone, strict);
+    }
 }
 
 }  // namespace halyard::ascend

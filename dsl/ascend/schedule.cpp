@@ -47,6 +47,7 @@ public:
             extents_.push_back(dim.extent);
         graph_.infer_extents(extents_);
         apart_ = npu.pick("apart", {0, 1});
+        one_core_ = npu.pick("one_core", {0, 1});
         std::vector<int> steps(ascend::shrink_steps);
         std::iota(steps.begin(), steps.end(), 0);
         steps_ = npu.pick("shrink", steps);
@@ -94,6 +95,7 @@ private:
     SharedFuncs &shared_;
     std::vector<int64_t> extents_;
     int apart_ = 0;               // 1: reductions over whole rows are roots
+    int one_core_ = 0;            // 1: no loop is shared by the cores
     int steps_ = 0, shrink_ = 0;  // how often tiles are reduced by an eighth, and squares by a half
     std::set<std::string> keeps_;      // Funcs that are computed on the chip
     std::set<std::string> elsewhere_;  // Funcs that only earlier outputs need
@@ -241,6 +243,35 @@ private:
         return best;
     }
 
+    // Returns true if the cube unit can compute the sums of products for a rectangle of the root's
+    // elements: one factor alone changes along the sums' columns, and the other one along their
+    // rows. The rectangle is one element wide in all further dimensions.
+    bool is_product_of_matrices(const Root &r, const FuncNode &n) const {
+        if (!n.multiplies || r.f.dimensions() == 0 || n.function.dimensions() == 0) return false;
+        const auto *sum = n.function.update(0).values()[0].as<Internal::Add>();
+        const auto *product = sum->b.as<Internal::Mul>();
+        const std::set<std::string> in_a = ascend::variables_of(product->a);
+        const std::set<std::string> in_b = ascend::variables_of(product->b);
+        const std::vector<std::string> args = n.function.args();
+        std::set<bool> used;  // factors that change along rows or columns: true is the first one
+        for (size_t d = 0; d < args.size(); d++) {
+            if (n.extents[d] == 1) continue;
+            if (d >= 2) {
+                if (is_in_rectangle(r, n, d)) return false;
+                continue;
+            }
+            const bool a = in_a.count(args[d]);
+            if (a == bool(in_b.count(args[d])) || !used.insert(a).second) return false;
+        }
+        return true;
+    }
+    // Returns true if a dimension of a Func may have more than one element in a rectangle.
+    bool is_in_rectangle(const Root &r, const FuncNode &n, size_t d) const {
+        if (r.f.name() != gm_.name()) return d < 2;
+        const std::set<int> &reach = n.reach[d];
+        return reach.empty() || *reach.begin() < 2;
+    }
+
     // Schedules sums of products for the cube unit: each block of the program computes a rectangle
     // of the output.
     void schedule_product(const Root &r, const std::string &sums) {
@@ -268,8 +299,8 @@ private:
             }
             if (d == 0) inside *= r.extents[0];
             // Cores don't share a block of global memory.
-            if (inside % dv::block_bytes == 0 ||
-                (d == 1 && rows_end_well(r, rows, columns, others)))
+            if (!one_core_ && (inside % dv::block_bytes == 0 ||
+                               (d == 1 && rows_end_well(r, rows, columns, others))))
                 shared.push_back({loop, ceil_div(r.extents[d], part)});
             else
                 loops.push_back(loop);
@@ -385,7 +416,8 @@ private:
     }
     // Returns the dimension that the cores share: the outermost one, unless another has more than
     // twice as many parts.
-    static std::optional<size_t> shared_dim(const Root &r, const Reductions &reductions) {
+    std::optional<size_t> shared_dim(const Root &r, const Reductions &reductions) const {
+        if (one_core_) return std::nullopt;
         const auto parts = [&](size_t d) {
             return ceil_div(r.extents[d], granule_of(r, d, reductions.max_innermost));
         };
@@ -402,8 +434,7 @@ private:
     // them.
     void schedule_tiles(const Root &r) {
         for (auto &name : r.kept) {
-            if (graph_.nodes.at(name).multiplies && r.f.dimensions() > 0)
-                return schedule_product(r, name);
+            if (is_product_of_matrices(r, graph_.nodes.at(name))) return schedule_product(r, name);
         }
         Func f = r.f;
         const std::vector<Var> args = f.args();

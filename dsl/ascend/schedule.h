@@ -108,7 +108,8 @@ struct Ascend : Backend {
     // Unified Buffer allows, and shared by the cores. Reductions, and Funcs that several stages
     // read, are computed on the chip with the tiles. The tunable "shrink" is the number of times
     // that tiles are reduced by an eighth. With "apart" = 1, reductions that need more than a tile
-    // are computed before the output, and stored to global memory.
+    // are computed before the output, and stored to global memory. With "one_core" = 1, one core
+    // computes all tiles.
     void automatic() const;
 
 private:

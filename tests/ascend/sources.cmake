@@ -6,6 +6,7 @@ set(HALYARD_ASCEND_TESTS
   ascend/simulator/execute_cube_test.cpp
   ascend/simulator/execute_move_test.cpp
   ascend/simulator/simulate_test.cpp
+  ascend/passes/prefetch_test.cpp
   ascend/passes/sync_test.cpp
   ascend/program/text_test.cpp
   ascend/emit/emit_tik_test.cpp

@@ -283,8 +283,12 @@ private:
         const dv::Pipe sorts = dv::Pipe::v;
         const dv::Pipe stores = dv::Pipe::mte3;
         wait(sorts, loads, ub.slot);
-        if (all > rows)
-            Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
+        // Elements that lie apart are gathered one by one, and what remains of a block is not
+        // written.
+        const bool gathers = m.column_stride != 1 && columns > 1 && columns < pitch;
+        const int64_t kept = gathers ? 0 : rows;
+        if (all > kept)
+            Vectors(w_, {all - kept, pitch}).fill({moved(ub, kept * pitch), {pitch, 1}}, {"", 0});
         move(w_, {rows, columns}, {ub, {pitch, 1}},
              {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
         set(loads, sorts, ub.slot);
@@ -458,7 +462,7 @@ Accumulator accumulator(Writer &w, const std::string &name, const std::vector<in
     int64_t size = whole_fractals(columns) * all / bands;
     for (size_t d = 2; d < extents.size(); d++)
         size *= extents[d];
-    return {w.ring(name, Scope::l0c, DType::f32, size, bands), extents.size() > 1 ? columns : 1,
+    return {w.ring(name, Scope::l0c, DType::f32, size, bands), whole_fractals(columns),
             all / bands};
 }
 

@@ -131,6 +131,7 @@ public:
         }
         if (tiles_.empty()) return {&store_, {}, {}};
         Gathered g;
+        g.tiles = sums_;
         for (auto &t : tiles_)
             g.tiles.push_back(t.ref);
         const auto store = [&](const std::string &name, const HExpr &v, const HExpr &index) {
@@ -169,7 +170,8 @@ private:
         HExpr load;
     };
     std::vector<Tile> tiles_;
-    Lets lets_;  // the lets in scope of integers that depend on loops alone
+    std::vector<dv::Ref> sums_;  // copies of accumulators of the cube unit
+    Lets lets_;                  // the lets in scope of integers that depend on loops alone
 
     bool is_known(const HExpr &e) const { return is_index(e, s_, loops_, lets_); }
     HExpr with_lets(HExpr e) const {
@@ -223,7 +225,9 @@ private:
     // blocks.
     bool is_misaligned(const std::string &name, const Affine &a) const {
         const dv::Ref from = s_.buffers.at(name);
-        if (!a.nonlinear.empty() || s_.scope(from) != dv::Scope::ub) return false;
+        const dv::Scope scope = s_.scope(from);
+        if (!a.nonlinear.empty() || (scope != dv::Scope::ub && scope != dv::Scope::l0c))
+            return false;
         const int64_t unit = dv::c0(from.dtype);
         for (size_t d = 0; d < loops_.size(); d++) {
             if (d == lanes_ ? a.stride[d] != 0 && a.stride[d] != 1 : a.stride[d] % unit != 0)
@@ -430,11 +434,17 @@ private:
     }
 
     // Replaces a load from GM by one from the chip, if few elements are within the bounds of its
-    // index.
+    // index, and a load from l0c, which the scalar unit can't read, by one of its rows.
     HExpr staged(const Load *l, const HExpr &index) {
         const HExpr as_it_is = Load::make(l->type, l->name, index, l->image, l->param, l->predicate,
                                           l->alignment);
         const dv::Ref from = s_.buffers.at(l->name);
+        if (s_.scope(from) == dv::Scope::l0c) {
+            const dv::Ref rows = rows_of(s_.w, s_.accumulators.at(l->name), from.dtype).ref;
+            sums_.push_back(rows);
+            s_.buffers[rows.buffer] = rows;
+            return Load::make(l->type, rows.buffer, index, {}, {}, const_true(), {});
+        }
         if (s_.scope(from) != dv::Scope::gm) return as_it_is;
         Scope<Interval> bounds;
         for (auto &loop : loops_)

@@ -229,10 +229,7 @@ private:
     void merged_blocks() {
         // Another core's elements may be in the same block, which would be written back with old
         // values.
-        if (w_.program.blocks.constant() != 1) {
-            throw DispatchError("ascend", w_.stage + ": cores would change the same blocks of " +
-                                              dst_.ref.buffer + " in part");
-        }
+        if (w_.program.blocks.constant() != 1) throw SharedBlocks(w_.stage, dst_.ref.buffer);
         w_.warnings.push_back("W-SCALAR " + w_.stage + ": blocks of " + dst_.ref.buffer +
                               " are changed in part");
         const Ref block = w_.temporary(dst_.ref.dtype, unit_);

@@ -1,5 +1,6 @@
 #include "dsl/ascend/lowering/scalar.h"
 
+#include "dsl/ascend/lowering/move.h"
 #include "dsl/ascend/lowering/update.h"
 #include "registry/base/error.h"
 
@@ -33,10 +34,7 @@ public:
         dv::Ref to = at(store.name, store.index);
         const Number v = value(store.value);
         if (s_.scope(to) != dv::Scope::gm) return s_.w.emit(dv::ScalarSt{to, v});
-        if (s_.w.program.blocks.constant() != 1) {
-            throw DispatchError("ascend", s_.w.stage + ": cores would change the same blocks of " +
-                                              to.buffer + " in part");
-        }
+        if (s_.w.program.blocks.constant() != 1) throw SharedBlocks(s_.w.stage, to.buffer);
         // The block is read, changed and written back.
         const dv::Ref block = s_.w.temporary(to.dtype, dv::c0(to.dtype));
         s_.w.emit(dv::Dma{block, to, 1, 1, 0, 0});
@@ -117,7 +115,9 @@ private:
     Number load(const Load *l) {
         dv::Ref from = at(l->name, l->index);
         const std::string reg = s_.w.reg();
-        if (s_.scope(from) == dv::Scope::gm) {
+        const dv::Scope scope = s_.scope(from);
+        if (scope != dv::Scope::gm && scope != dv::Scope::ub) refuse(l);
+        if (scope == dv::Scope::gm) {
             const dv::Ref block = s_.w.temporary(from.dtype, dv::c0(from.dtype));
             s_.w.emit(dv::Dma{block, from, 1, 1, 0, 0});
             s_.w.emit(dv::ScalarLd{reg, block});

@@ -57,6 +57,21 @@ Roles roles_of(const std::vector<Loop> &loops, const Operand &sum, const Operand
     return roles;
 }
 
+// Returns the loops around a product. A product begins at the first element of its accumulator:
+// throws DispatchError if one of these loops selects another element.
+std::set<std::string> around_product(const LoweringContext &s, const Store &store,
+                                     const std::set<std::string> &sequential) {
+    for (const std::string &loop : sequential) {
+        if (Halide::Internal::expr_uses_var(store.index, loop)) {
+            throw DispatchError("ascend", s.w.stage +
+                                              ": the cube unit has no sum of products for "
+                                              "each iteration of " +
+                                              loop);
+        }
+    }
+    return sequential;
+}
+
 int64_t stride_of(const Operand &o, const std::optional<size_t> &loop) {
     return loop ? o.stride[*loop] : 0;
 }
@@ -82,14 +97,21 @@ std::set<std::string> lower_sums(LoweringContext &s, const std::vector<Loop> &lo
                             s.w.stage + ": the cube unit adds products of two f16 tensors");
     }
     std::set<std::string> sequential = nonlinear_loops(store, loops);
-    if (!sequential.empty()) return sequential;
+    if (!sequential.empty()) return around_product(s, store, sequential);
     const Operand sum = s.operand(store.name, store.index, loops);
     Operand x = s.operand(a->name, a->index, loops);
     Operand y = s.operand(b->name, b->index, loops);
-    for (size_t d = 0; d < loops.size(); d++)
-        if (sum.stride[d] == 1 && x.stride[d] && !y.stride[d]) std::swap(x, y);
+    // Columns of the accumulator are contiguous, and x is the factor that changes along its rows.
+    for (size_t d = 0; d < loops.size(); d++) {
+        const bool only_x = x.stride[d] && !y.stride[d];
+        const bool only_y = y.stride[d] && !x.stride[d];
+        if (sum.stride[d] == 1 ? only_x : sum.stride[d] && only_y) {
+            std::swap(x, y);
+            break;
+        }
+    }
     const auto [m, k, n] = roles_of(loops, sum, x, y, sequential);
-    if (!sequential.empty()) return sequential;
+    if (!sequential.empty()) return around_product(s, store, sequential);
     const auto extent = [&](const std::optional<size_t> &d) { return d ? loops[*d].extent : 1; };
     product(s.w, s.accumulators.at(store.name), matrix_of(x, m, k), matrix_of(y, k, n), extent(m),
             extent(k), extent(n), earlier);
