@@ -235,6 +235,11 @@ class Interpret : public IRMutator {
         return e;
     }
 
+    Divider divider() const {
+        if (a.on_gpu) return Divider::gpu;
+        return a.own_math ? Divider::cpu : Divider::ascend;
+    }
+
     // Returns a function of reals in integer arithmetic. Throws DTypeError if integers lack it.
     Expr function_of_integers(const Call *op, const std::string &name,
                               const std::vector<Expr> &args) const {
@@ -244,13 +249,13 @@ class Interpret : public IRMutator {
         if (name == "floor" || name == "ceil" || name == "round" || name == "trunc") return args[0];
         if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
         if (starts_with(name, "is_finite")) return const_true();
-        if (Expr e = integer_function(name, args); e.defined()) return e;
+        if (Expr e = integer_function(name, args, divider()); e.defined()) return e;
         throw DTypeError(func, name + " is not defined on integers");
     }
 
     Expr function_of_floats(const Call *op, const std::string &name,
                             const std::vector<Expr> &args) const {
-        if (Expr e = float_division(name, args, a.own_math); e.defined()) return e;
+        if (Expr e = float_division(name, args, divider()); e.defined()) return e;
         if (op->is_intrinsic()) return Call::make(map(op->type), op->name, args, op->call_type);
         return math::expand(name, args, a.own_math);
     }

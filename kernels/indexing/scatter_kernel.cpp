@@ -32,7 +32,7 @@ double combined(int64_t reduction, double old, double update) {
 struct Scatter : Op {
     Scatter() : Op("scatter_kernel", "x[o,n,i] index:i32[m] updates[o,m,i] -> y[o,n,i]") {
         internal = true;
-        choice("reduction", {std::begin(reductions), std::end(reductions)});
+        choice("reduction", {std::begin(reductions), std::end(reductions)}, "ScatterReduction");
         let("index_end", "n");
         dtypes.insert(dtypes.end(), {"i64", "i32"});
         add({"columns", Dim("i") == 1, {.schedule = [this](const Cpu &cpu) {

@@ -47,9 +47,12 @@ std::string place_of(const KernelEntry &k, const MutantOptions &o) {
 }
 
 std::vector<KernelEntry> kernels_that_run(const std::string &op) {
+    const RegisteredOp &registered = library().at(op);
     std::vector<KernelEntry> all;
-    for (const KernelEntry &k : library().at(op).kernels)
-        if (k.backend == "cpu" && k.isa <= host_isa() && host_runs(k.variant)) all.push_back(k);
+    for (const KernelEntry &k : registered.kernels) {
+        const Extension needed = extension_of(registered.record, k.variant);
+        if (k.backend == "cpu" && k.isa <= host_isa() && host_has(needed)) all.push_back(k);
+    }
     return all;
 }
 
@@ -194,11 +197,12 @@ private:
     std::map<std::string, int> planted_;
 };
 
-// Returns true if the check uses this kernel. Gradients and adjoints are computed in f64, and
-// modular integers replace f32.
+// Returns true if the check uses this kernel. Gradients are computed in the most exact dtypes,
+// adjoints in f64, and modular integers replace f32.
 bool uses_kernel(const std::string &check, const KernelEntry &k) {
     if (check == "device" || check == "legality") return false;  // other kernels
-    if (check == "gradients" || check == "adjoints") return k.dtypes == "f64";
+    if (check == "gradients") return k.dtypes == gradient_dtypes(library().at(k.op).record);
+    if (check == "adjoints") return k.dtypes == "f64";
     return check != "exact" || k.dtypes.starts_with("f32");
 }
 
@@ -305,6 +309,7 @@ private:
                 set_failure_listener([&](const std::string &failure) {
                     if (lacks_the_place(failure)) return;
                     send_(caught + one_line(failure));
+                    send_("stopped");
                     _exit(0);  // without the check's other failures
                 });
             }
@@ -333,6 +338,7 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const JobResult &r) {
     m.place = place_of(c.kernel, o);
     m.fault = c.candidates[0];
     bool compiled = false;
+    bool stopped = false;  // at the first check that caught it, on request
     std::string checking;
     for (const std::string &line : r.messages) {
         const std::string word = line.substr(0, line.find(' '));
@@ -347,6 +353,8 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const JobResult &r) {
             m.output = rest;
         } else if (word == "compiled")
             compiled = true;
+        else if (word == "stopped")
+            stopped = true;
         else if (word == "check")
             checking = rest;
         else if (word == "caught") {
@@ -355,7 +363,7 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const JobResult &r) {
             if (m.output.empty()) m.output = rest.substr(rest.find(':') + 2);
         }
     }
-    if (r.has_returned()) return m;
+    if (r.has_returned() || stopped) return m;
     if (!compiled) {
         m.status = Mutant::refused;
         m.output = "the compiler " + r.how;

@@ -88,6 +88,24 @@ TEST(Mutants, EqualValuesRevealAComparison) {
               Mutant::refused);
 }
 
+// A batch norm's x - mean is strict.
+TEST(Mutants, StrictArithmeticGetsFaults) {
+    const OpPtr op = op_table().make("batch_norm_planes");
+    Instance i;
+    i.isa = host_isa();
+    i.dtypes = op->dtypes[0];
+    i.variant = op->variants.back().name;
+    Kernel k(op_table().make(op->name), i);
+    const std::vector<std::string> faults = faults_of(k);
+    const auto fault = std::find_if(faults.begin(), faults.end(), [](const std::string &f) {
+        return f.starts_with("swapped-operands: strict - in y");
+    });
+    ASSERT_NE(fault, faults.end());
+    const std::string kernel = op->name + (i.variant.empty() ? "" : "/" + i.variant);
+    const Mutant m = tried(op->name, kernel + " " + *fault);
+    EXPECT_EQ(m.status, Mutant::caught) << m.text() << m.output;
+}
+
 // The kernel has a loop of its own for rows that are not contiguous, as with axis=0.
 TEST(Mutants, StridedResultsAreChecked) {
     const Mutant m = tried("one_hot", "one_hot missing-store: store to y #5");
