@@ -1,6 +1,10 @@
 // Cell::call(): hooks, casts of mixed precision and handwritten gradients around construct().
+#include <utility>
+
+#include "graph/replay.h"
 #include "nn/cell.h"
 #include "primitives/autograd/tape.h"
+#include "primitives/context.h"
 #include "primitives/ops/cast.h"
 #include "registry/base/error.h"
 
@@ -52,6 +56,8 @@ void record(const std::vector<Tensor> &from, const std::vector<Tensor> &to,
 template<class F, class Call> std::vector<Tensor> apply_hooks(const Hooks<F> &hooks,
                                                               std::vector<Tensor> t,
                                                               const char *what, const Call &call) {
+    if (CallListener *listener = call_listener(); listener && !hooks.empty())
+        listener->refuse(std::string(what) + " runs");
     for (const auto &hook : hooks.all()) {
         std::vector<Tensor> changed = call(*hook, t);
         if (changed.empty()) continue;
@@ -94,7 +100,49 @@ Tensor Cell::only(std::vector<Tensor> outputs) const {
     return std::move(outputs[0]);
 }
 
+namespace {
+
+// Returns true if an argument is a parameter's memory, which a capture could not tell from it.
+bool takes_parameter(const Cell &cell, Tensors in) {
+    for (const Parameter &p : cell.get_parameters()) {
+        for (const Tensor &t : in) {
+            if (t.defined() && t.impl()->storage == p.data().impl()->storage) return true;
+        }
+    }
+    return false;
+}
+
+// True while this thread is in a call that runs op by op, so that the cells in it do, too.
+constinit thread_local bool runs_op_by_op = false;
+
+class OpByOpScope {
+public:
+    OpByOpScope() : before_(std::exchange(runs_op_by_op, true)) {}
+    ~OpByOpScope() { runs_op_by_op = before_; }
+    OpByOpScope(const OpByOpScope &) = delete;
+    OpByOpScope &operator=(const OpByOpScope &) = delete;
+
+private:
+    bool before_;
+};
+
+}  // namespace
+
+std::vector<std::string> Cell::graphs() const {
+    return state_->replay ? state_->replay->texts() : std::vector<std::string>();
+}
+
 std::vector<Tensor> Cell::call(Tensors in) const {
+    if (!runs_graphs() || runs_op_by_op || !graph::Replay::is_wanted()) return call_op_by_op(in);
+    if (!is_captured() || takes_parameter(*this, in)) return call_op_by_op(in);
+    if (!state_->replay) state_->replay = std::make_shared<graph::Replay>(cls_name());
+    const OpByOpScope inside;
+    return state_->replay->run(in, {{}, settings_generation.load(std::memory_order_acquire)},
+                               [this](Tensors x) { return call_op_by_op(x); });
+}
+
+std::vector<Tensor> Cell::call_op_by_op(Tensors in) const {
+    const PartScope part([this] { return cls_name(); });
     const State &s = *state_;
     std::optional<StopTape> stop;
     if (!s.grad) stop.emplace();
@@ -174,6 +222,7 @@ void Cell::to_float(DType dtype) const {
         throw DTypeError("cell", std::string("to_float is given ") + name_of(dtype) +
                                      ", expected f16, bf16 or f32");
     }
+    if (state_->float_type != dtype) settings_changed();
     state_->float_type = dtype;
     for (const auto &[name, cell] : state_->children)
         cell->to_float(dtype);

@@ -37,6 +37,7 @@ void Cell::check_name(const std::string &name) const {
 
 void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cell) const {
     check_name(name);
+    settings_changed();
     // A cell that is added to two parents keeps the names of the first one.
     if (state_->auto_prefix && !cell->state_->has_parent) {
         const std::string path = state_->prefix + name + ".";
@@ -158,12 +159,14 @@ std::string Cell::text() const {
 }
 
 void Cell::set_train(bool on) const {
+    if (state_->training != on) settings_changed();
     state_->training = on;
     for (const auto &[name, cell] : state_->children)
         cell->set_train(on);
 }
 
 void Cell::set_grad(bool on) const {
+    if (state_->grad != on) settings_changed();
     state_->grad = on;
 }
 

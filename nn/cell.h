@@ -23,6 +23,10 @@
 #include "primitives/parameter.h"
 #include "registry/tensor/tensor.h"
 
+namespace halyard::graph {
+class Replay;
+}
+
 namespace halyard::nn {
 
 class AnyCell;
@@ -103,6 +107,12 @@ public:
         return state_->backward.add(std::move(hook));
     }
 
+    // Returns false for a cell that does more than compute tensors, such as one that updates
+    // parameters with an optimiser. Calls of other cells are captured in GRAPH_MODE.
+    virtual bool is_captured() const { return true; }
+    // Returns the graph of this cell's captured calls, the last call's first (graph/graph.h).
+    std::vector<std::string> graphs() const;
+
     // Returns the class without its namespaces: "Conv2d", "Net".
     virtual std::string cls_name() const;
     // Returns this cell's options for text(): "p=0.5".
@@ -145,9 +155,11 @@ private:
         Hooks<ForwardHook> forward;
         Hooks<BackwardPreHook> backward_pre;
         Hooks<BackwardHook> backward;
+        std::shared_ptr<graph::Replay> replay;  // null before the first captured call
     };
     Tensor only(std::vector<Tensor> outputs) const;
     std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> cells_below() const;
+    std::vector<Tensor> call_op_by_op(Tensors in) const;
     std::vector<Tensor> construct_with_gradient(Tensors in) const;
     std::vector<Tensor> construct_with_backward_hooks(Tensors in) const;
     void insert_child(const std::string &name, std::shared_ptr<const Cell> cell) const;
@@ -173,6 +185,7 @@ public:
 
     std::vector<Tensor> construct(Tensors in) const override { return cell().construct(in); }
     Bprop bprop() const override { return cell().bprop(); }
+    bool is_captured() const override { return cell().is_captured(); }
     std::string cls_name() const override { return cell().cls_name(); }
     std::string extend_repr() const override { return cell().extend_repr(); }
 

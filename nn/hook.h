@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "primitives/settings_generation.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard::nn {
@@ -39,8 +40,10 @@ public:
     HookHandle add(F f) {
         const auto hook = std::make_shared<F>(std::move(f));
         all_->push_back(hook);
+        settings_changed();
         return HookHandle([all = std::weak_ptr(all_), hook = std::weak_ptr(hook)] {
             if (const auto live = all.lock()) std::erase(*live, hook.lock());
+            settings_changed();
         });
     }
     bool empty() const { return all_->empty(); }

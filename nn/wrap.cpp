@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/replay.h"
 #include "primitives/autograd/tape.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
@@ -20,7 +21,8 @@ Tensor WithLossCell::construct(const Tensor &data, const Tensor &label) const {
 
 TrainOneStepCell::TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens)
     : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)),
-      sens_(std::make_shared<double>(sens)) {}
+      sens_(std::make_shared<double>(sens)),
+      replay_(std::make_shared<graph::Replay>("TrainOneStepCell")) {}
 
 namespace {
 
@@ -36,13 +38,32 @@ LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optim
     for (const Tensor &w : weights)
         tape.watch(w);
     const Tensor loss = network(in);
+    const PartScope part([] { return std::string("backward"); });
     return {loss, tape.gradient(loss, weights, Tensor::full(loss.shape(), sens, loss.dtype()))};
+}
+
+// As forward_and_back(), by a captured program where there is one.
+LossAndGradients run_step(graph::Replay &replay, const AnyCell &network,
+                          const Optimizer &optimizer, Tensors in, double sens) {
+    if (!graph::Replay::is_wanted()) return forward_and_back(network, optimizer, in, sens);
+    const graph::Replay::Settings settings{{sens},
+                                           settings_generation.load(std::memory_order_acquire)};
+    std::vector<Tensor> all = replay.run(in, settings, [&](Tensors x) {
+        auto [loss, gradients] = forward_and_back(network, optimizer, x, sens);
+        gradients.insert(gradients.begin(), loss);
+        return gradients;
+    });
+    return {all[0], {all.begin() + 1, all.end()}};
 }
 
 }  // namespace
 
+std::vector<std::string> TrainOneStepCell::step_graphs() const {
+    return replay_->texts();
+}
+
 std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
-    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
+    const auto [loss, gradients] = run_step(*replay_, network_, optimizer_, in, *sens_);
     optimizer_(gradients);
     return {loss};
 }
@@ -51,11 +72,12 @@ TrainOneStepWithLossScaleCell::TrainOneStepWithLossScaleCell(AnyCell network, Op
                                                              LossScaleManager scale_sense)
     : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)),
       scale_sense_(child("scale_sense", std::move(scale_sense))),
-      overflow_(std::make_shared<bool>(false)) {}
+      overflow_(std::make_shared<bool>(false)),
+      replay_(std::make_shared<graph::Replay>("TrainOneStepWithLossScaleCell")) {}
 
 std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     const double scale = loss_scale();
-    auto [loss, gradients] = forward_and_back(network_, optimizer_, in, scale);
+    auto [loss, gradients] = run_step(*replay_, network_, optimizer_, in, scale);
     const auto finite = [](const Tensor &g) { return F::reduce_all(F::is_finite(g)).item() != 0; };
     *overflow_ = !std::all_of(gradients.begin(), gradients.end(), finite);
     if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {

@@ -26,12 +26,17 @@ class TrainOneStepCell : public Cell {
 public:
     TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens = 1);
     std::vector<Tensor> construct(Tensors in) const override;
+    // In GRAPH_MODE the forward and backward pass are captured; the update isn't.
+    bool is_captured() const override { return false; }
     void set_sens(double value) { *sens_ = value; }
+    // Returns the captured graphs of the forward and backward pass, the last step's first.
+    std::vector<std::string> step_graphs() const;
 
 private:
     AnyCell network_;
     Optimizer optimizer_;
     std::shared_ptr<double> sens_;
+    std::shared_ptr<graph::Replay> replay_;
 };
 
 // Runs one training step with loss scaling. The loss is multiplied by a factor before gradients are
@@ -43,6 +48,7 @@ public:
     TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer,
                                   LossScaleManager scale_sense);
     std::vector<Tensor> construct(Tensors in) const override;
+    bool is_captured() const override { return false; }
     // Returns true if the last step's gradients were not finite.
     bool overflow() const { return *overflow_; }
     // Returns the factor of the next step.
@@ -53,6 +59,7 @@ private:
     Optimizer optimizer_;
     LossScaleManager scale_sense_;
     std::shared_ptr<bool> overflow_;
+    std::shared_ptr<graph::Replay> replay_;
 };
 
 // Computes (loss, network(data), label). Nothing is recorded on the tape.

@@ -26,6 +26,7 @@ struct State {
     std::mutex mutex;
     Context now;
     std::atomic<bool> saves_graphs = false;
+    std::atomic<bool> runs_graphs = false;
 };
 State &state() {
     // It is never destroyed: threads that outlive main() may still call ops.
@@ -33,19 +34,10 @@ State &state() {
     return s;
 }
 
-void set_mode(ExecutionMode mode) {
-    static std::once_flag logged;
-    if (mode != GRAPH_MODE && mode != PYNATIVE_MODE) {
-        throw AttrError("context", "mode is " + std::to_string(mode) +
-                                       ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
-    }
-    if (mode == GRAPH_MODE) {
-        std::call_once(logged, [] {
-            log(LogLevel::warning, "context",
-                "mode is GRAPH_MODE: graphs aren't compiled, ops run one by one as in "
-                "PYNATIVE_MODE, with the same results");
-        });
-    }
+void check_mode(ExecutionMode mode) {
+    if (mode == GRAPH_MODE || mode == PYNATIVE_MODE) return;
+    throw AttrError("context", "mode is " + std::to_string(mode) +
+                                   ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
 }
 
 bool is_ascend(const std::string &target) {
@@ -205,8 +197,9 @@ void apply_options(const ContextOptions &o) {
     const std::lock_guard lock(s.mutex);
     Context &now = s.now;
     if (o.mode) {
-        set_mode(*o.mode);
+        check_mode(*o.mode);
         now.mode = *o.mode;
+        s.runs_graphs = now.mode == GRAPH_MODE;
     }
     if (o.device_target) {
         if (*o.device_target == "GPU" && !o.device_id && now.device_id > 0)
@@ -256,6 +249,10 @@ Context get_context() {
 
 bool saves_graphs() {
     return state().saves_graphs.load(std::memory_order_relaxed);
+}
+
+bool runs_graphs() {
+    return state().runs_graphs.load(std::memory_order_relaxed);
 }
 
 }  // namespace halyard

@@ -16,8 +16,10 @@ enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
 
 // Options without a value are left as they are.
 struct ContextOptions {
-    // There are no compiled graphs. With GRAPH_MODE ops run one by one too, with the same results,
-    // and a message is logged once.
+    // With GRAPH_MODE a training step's forward and backward pass, and a cell that is called outside
+    // of a tape, are captured in their first call, and run as a program after it (graph/replay.h).
+    // The results are the same to the last bit. What can't be captured runs op by op, as all does
+    // in PYNATIVE_MODE, and a message says why.
     std::optional<ExecutionMode> mode = {};
     // "CPU", "GPU" (OpenCL, if this build has such kernels), or a simulated chip: "Ascend910" (also
     // "Ascend"), "Ascend910B" or "Ascend310".
@@ -32,7 +34,8 @@ struct ContextOptions {
     std::optional<std::string> precision_mode = {};
     // The limit of the memory pool: "2GB", "0.5GB", "512MB"; "", the default, is no limit.
     std::optional<std::string> max_device_memory = {};
-    // Saves the ops of each new graph that gradients are computed from, as graph_0000.dot, ...
+    // Saves the ops of each new graph that gradients are computed from, as graph_0000.dot, ... and
+    // in GRAPH_MODE each captured graph as captured_0000.ir, ...
     std::optional<bool> save_graphs = {};
     // The folder for them, "." by default; it is created if it doesn't exist.
     std::optional<std::string> save_graphs_path = {};
@@ -67,6 +70,7 @@ struct Context {
 void set_context(const ContextOptions &options);
 Context get_context();
 bool saves_graphs();  // get_context().save_graphs, in one load
+bool runs_graphs();   // get_context().mode == GRAPH_MODE, in one load
 
 // As set_context(), but does not read the environment first. For library(), which reads it.
 void apply_options(const ContextOptions &options);

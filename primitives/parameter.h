@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "primitives/settings_generation.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard {
@@ -24,7 +25,10 @@ public:
     const std::string &name() const { return state_->name; }
     void set_name(const std::string &n) const { state_->name = n; }
     bool requires_grad() const { return state_->requires_grad; }
-    void set_requires_grad(bool on) const { state_->requires_grad = on; }
+    void set_requires_grad(bool on) const {
+        if (state_->requires_grad != on) settings_changed();
+        state_->requires_grad = on;
+    }
     const Shape &shape() const { return state_->value.shape(); }
     bool same(const Parameter &o) const { return state_ == o.state_; }
 

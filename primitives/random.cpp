@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "registry/base/fork.h"
+#include "registry/tensor/call_listener.h"
 
 namespace halyard {
 namespace {
@@ -41,7 +42,9 @@ void set_rng_state(const RngState &state) {
 Random Random::next() {
     Generator &g = generator();
     const std::lock_guard lock(g.mutex);
-    return {g.state.seed, g.state.offset++};
+    const RngState drawn = {g.state.seed, g.state.offset++};
+    if (CallListener *listener = call_listener()) listener->drew(drawn);
+    return {drawn.seed, drawn.offset};
 }
 
 // The counter has 48 bits of k, 16 of the lane and 64 of the offset.

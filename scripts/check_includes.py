@@ -27,7 +27,9 @@ ALLOWED = {
     "dsl": {"dsl": ANYTHING, "ascend": ANYTHING, "registry": BUILD_TIME_SAFE},
     "kernels": {"kernels": ANYTHING, "registry": ["base/integer", "base/text"], "ascend": ["program/builder"], "dsl": ANYTHING},
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
-    "nn": {"nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
+    # Captured graphs are made of calls: their plans, attributes and tensors.
+    "graph": {"graph": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
+    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
     # npy and parallel, the one thread pool, are for the data pipeline; host names the machine in what a training saves.
     "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING,
               "registry": BASICS + ["base/atomic_file", "base/host", "base/parallel", "tensor/npy"]},

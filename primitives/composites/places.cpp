@@ -79,7 +79,9 @@ template<class Body> void in_shares(int64_t count, int64_t work, Body body) {
 
 }  // namespace
 
-Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
+namespace {
+
+Tensor checked_places(const std::string &op, const Tensor &indices, int64_t n) {
     const Tensor given = narrowed(op, indices);
     const int64_t count = given.elements();
     const int32_t *at = given.data<int32_t>();
@@ -90,8 +92,8 @@ Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
     return places;
 }
 
-Tensor labels_of(const std::string &op, const std::string &name, const Tensor &labels,
-                 int64_t classes, std::optional<int64_t> ignored) {
+Tensor checked_labels(const std::string &op, const std::string &name, const Tensor &labels,
+                      int64_t classes, std::optional<int64_t> ignored) {
     const Tensor given = narrowed(op, labels, name);
     const auto check = [&]<class T>(const T *at) {
         const auto fits = [&](int64_t label) {
@@ -110,6 +112,23 @@ Tensor labels_of(const std::string &op, const std::string &name, const Tensor &l
     else
         check(given.data<int32_t>());
     return given;
+}
+
+}  // namespace
+
+Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
+    const auto places = [op, n](std::span<const Tensor> in) {
+        return std::vector<Tensor>{checked_places(op, in[0], n)};
+    };
+    return run_on_host("places_of", std::span(&indices, 1), places)[0];
+}
+
+Tensor labels_of(const std::string &op, const std::string &name, const Tensor &labels,
+                 int64_t classes, std::optional<int64_t> ignored) {
+    const auto checked = [=](std::span<const Tensor> in) {
+        return std::vector<Tensor>{checked_labels(op, name, in[0], classes, ignored)};
+    };
+    return run_on_host("labels_of", std::span(&labels, 1), checked)[0];
 }
 
 Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {

@@ -18,6 +18,7 @@ template<class F> void by_rows(const Shape &shape, bool apart, F what) {
                                                   std::max<int64_t>(1, shape.elements() / rows));
     parallel_for(0, (rows + each - 1) / each, [&](int64_t block) {
         const UnrecordedMethods rows_of_a_copy;  // which its caller records as a whole
+        const ListenerScope unheard(nullptr);    // other threads copy rows, too
         const int64_t first = block * each;
         const int64_t end = std::min(first + each, rows);
         what([&](const Tensor &t) { return rows == 1 ? t : t.slice(0, first, end); });

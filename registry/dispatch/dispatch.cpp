@@ -139,6 +139,7 @@ std::vector<Tensor> dispatch(const RegisteredOp &op, std::span<const Tensor> in,
     for (auto &o : plan->outputs)
         out.push_back(Tensor::empty(o.shape, o.dtype));
     run_plan(*plan, in, attrs, out);
+    if (CallListener *listener = call_listener()) listener->called(op, attrs, in, out);
     return out;
 }
 
@@ -146,6 +147,7 @@ Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs
     const auto plan = planned(op, in, attrs);
     const Tensor out = Tensor::empty(plan->outputs[0].shape, plan->outputs[0].dtype);
     run_plan(*plan, in, attrs, {&out, 1});
+    if (CallListener *listener = call_listener()) listener->called(op, attrs, in, {&out, 1});
     return out;
 }
 
@@ -169,7 +171,7 @@ void check_output(const Plan &plan, size_t k, const Tensor &out) {
 }
 
 bool same_elements(const Tensor &a, const Tensor &b) {
-    return a.raw() == b.raw() && a.shape() == b.shape() && a.dense() && a.dtype() == b.dtype();
+    return a.impl()->data == b.impl()->data && a.shape() == b.shape() && a.dense() && a.dtype() == b.dtype();
 }
 
 // Throws if `out`, output k of several, overlaps an input in a way that would change results.
@@ -213,6 +215,7 @@ void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Att
         }
     }
     run_plan(*plan, in, attrs, out);
+    if (CallListener *listener = call_listener()) listener->called(op, attrs, in, out);
 }
 
 }  // namespace halyard

@@ -53,7 +53,7 @@ struct Arguments {
 
     void add_buffer(size_t k, const Plan::Buffer &b, const Tensor &t) {
         args[count++] = new (&buffers()[k])
-            halide_buffer_t{0,      nullptr, static_cast<uint8_t *>(t.raw()),          0,
+            halide_buffer_t{0,      nullptr, reinterpret_cast<uint8_t *>(t.impl()->data),          0,
                             b.type, b.rank,  const_cast<halide_dimension_t *>(b.dims), nullptr};
     }
     void add_scalar(const Plan &p, size_t k, const Attrs &attrs) {
@@ -88,7 +88,7 @@ void call_in_loops(const Plan &p, Arguments &a, const Tensor *in, const Tensor *
             int64_t offset = 0;
             for (int d = 0; d < rank; d++)
                 offset += at[d] * from.outer[d];
-            a.buffers()[k].host = static_cast<uint8_t *>(t.raw()) + offset;
+            a.buffers()[k].host = reinterpret_cast<uint8_t *>(t.impl()->data) + offset;
         }
         call_kernel(p, a);
         for (int d = rank - 1; d >= 0 && ++at[d] == p.loops[d]; d--)
@@ -145,7 +145,10 @@ void run_converted(const Plan &p, std::span<const Tensor> in, const Attrs &attrs
 
 void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs,
               std::span<const Tensor> out) {
-    if (p.converted) return run_converted(p, in, attrs, out);
+    if (p.converted) {
+        const ListenerScope unheard(nullptr);  // the call is one event
+        return run_converted(p, in, attrs, out);
+    }
     bool copies = false, all_empty = true;
     for (auto &b : p.inputs)
         copies |= !b.copy_order.empty();
@@ -155,6 +158,7 @@ void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs,
         all_empty &= t.elements() == 0;
     if (all_empty) return;
     if (!copies) return call(p, in.data(), attrs, out.data());
+    const ListenerScope unheard(nullptr);  // the call is one event
     std::vector<Tensor> from(in.begin(), in.end());
     std::vector<Tensor> to(out.begin(), out.end());
     for (size_t k = 0; k < from.size(); k++)

@@ -127,6 +127,7 @@ void Tensor::release() {
     First *const owner = owner_of(s);
     if (impl_ != &owner->tensor) memory::release_uncounted(impl_);
     if (!drop(s)) return;
+    if (CallListener *listener = call_listener()) listener->released(*s);
     if (s->pooled) memory::release(s->data);
     memory::release_uncounted(owner);
 }
@@ -138,19 +139,31 @@ void Tensor::wrong_dtype(DType asked) const {
 
 Tensor Tensor::empty(const Shape &shape, DType dtype) {
     const size_t bytes = size_t(checked_elements("tensor", shape)) * bytes_of(dtype);
-    return Tensor(new_first(memory::allocate(bytes), bytes, true, shape, dtype));
+    const Tensor t(new_first(memory::allocate(bytes), bytes, true, shape, dtype));
+    if (CallListener *listener = call_listener()) listener->allocated(*t.impl_->storage);
+    return t;
 }
 
 Tensor Tensor::full(const Shape &shape, double value, DType dtype) {
     Tensor t = empty(shape, dtype);
-    if (value == 0 && !std::signbit(value))
-        std::memset(t.raw(), 0, t.bytes());
-    else {
-        visit_dtype(dtype, [&](auto zero) {
-            std::fill_n(t.data<decltype(zero)>(), t.elements(), convert<decltype(zero)>(value));
+    t.fill(value);
+    return t;
+}
+
+void Tensor::fill(double value) const {
+    if (value == 0 && !std::signbit(value)) {
+        std::memset(impl_->data, 0, bytes());
+    } else {
+        visit_dtype(dtype(), [&](auto zero) {
+            using T = decltype(zero);
+            std::fill_n(reinterpret_cast<T *>(impl_->data), elements(), convert<T>(value));
         });
     }
-    return t;
+    if (CallListener *listener = call_listener()) listener->filled(*this, value);
+}
+
+void Tensor::report_access() const {
+    call_listener()->touched(*impl_);
 }
 
 Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DType dtype) {
@@ -195,7 +208,15 @@ Tensor Tensor::with_view(const Shape &shape, const Shape &strides, int64_t offse
                 dtype(), is_dense(shape, strides));
 }
 
+Tensor Tensor::with_memory(DType dtype, const Shape &shape, const Shape &strides,
+                           int64_t offset) const {
+    impl_->storage->references.fetch_add(1, std::memory_order_relaxed);
+    return make(impl_->storage, impl_->data + offset, shape, strides, dtype,
+                is_dense(shape, strides));
+}
+
 double Tensor::at(const Shape &index) const {
+    if (call_listener()) report_access();
     const char *p = element(*impl_, index);
     return visit_dtype(dtype(), [&](auto zero) {
         return convert<double>(*reinterpret_cast<const decltype(zero) *>(p));
@@ -203,6 +224,7 @@ double Tensor::at(const Shape &index) const {
 }
 
 void Tensor::set(const Shape &index, double value) const {
+    if (call_listener()) report_access();
     char *p = element(*impl_, index);
     visit_dtype(dtype(), [&](auto zero) {
         *reinterpret_cast<decltype(zero) *>(p) = convert<decltype(zero)>(value);
@@ -210,6 +232,7 @@ void Tensor::set(const Shape &index, double value) const {
 }
 
 template<class T> T Tensor::item() const {
+    if (call_listener()) report_access();
     if (elements() != 1)
         throw ShapeError("tensor", "item() of shape " + shape().text() + ", expected one element");
     return visit_dtype(dtype(), [&](auto zero) {

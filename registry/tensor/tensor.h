@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "registry/tensor/call_listener.h"
 #include "registry/tensor/dtype.h"
 #include "registry/tensor/index.h"
 #include "registry/tensor/shape.h"
@@ -76,12 +77,17 @@ public:
     size_t bytes() const { return size_t(elements()) * bytes_of(dtype()); }
     bool dense() const { return impl_->dense; }
 
-    void *raw() const { return impl_->data; }
+    // A listener takes this and data() for an access of the host.
+    void *raw() const {
+        if (call_listener()) [[unlikely]]
+            report_access();
+        return impl_->data;
+    }
     // Returns the address of element [0,0,...]. Throws DTypeError if T is not the tensor's dtype.
     template<class T> T *data() const {
         if (dtype_for<std::remove_const_t<T>>::value != impl_->dtype)
             wrong_dtype(dtype_for<std::remove_const_t<T>>::value);
-        return reinterpret_cast<T *>(impl_->data);
+        return static_cast<T *>(raw());
     }
     // Returns the only element, converted to T. Throws ShapeError unless there is exactly one.
     template<class T = double> T item() const;
@@ -108,6 +114,10 @@ public:
     Tensor operator[](std::initializer_list<Index> index) const;
     // Any view, unchecked, with an offset in elements. The tape does not record it.
     Tensor with_view(const Shape &shape, const Shape &strides, int64_t offset) const;
+    // As with_view(), of elements of another dtype, with an offset in bytes.
+    Tensor with_memory(DType dtype, const Shape &shape, const Shape &strides, int64_t offset) const;
+    // Sets all elements of a dense tensor.
+    void fill(double value) const;
 
     Tensor copy() const;  // dense, in new memory
     Tensor contiguous() const { return dense() ? *this : copy(); }
@@ -129,6 +139,7 @@ private:
     static Tensor make(Storage *storage, void *data, const Shape &shape, const Shape &strides,
                        DType dtype, bool dense);
     [[noreturn]] void wrong_dtype(DType asked) const;
+    void report_access() const;
     void release();
     TensorImpl *impl_ = nullptr;
 };

@@ -14,6 +14,7 @@ template<class T> std::vector<T> Tensor::to_vector() const {
 Tensor Tensor::copy() const {
     Tensor t = empty(shape(), dtype());
     copy_elements(*t.impl_, *impl_);
+    if (CallListener *listener = call_listener()) listener->copied(t, *this);
     if (const MethodRecorder record = method_recorder())
         record(*this, t, {TensorMethod::Kind::copied, "copy"});
     return t;
@@ -22,6 +23,7 @@ Tensor Tensor::copy() const {
 Tensor Tensor::to(DType dtype) const {
     Tensor t = empty(shape(), dtype);
     copy_elements(*t.impl_, *impl_);
+    if (CallListener *listener = call_listener()) listener->copied(t, *this);
     if (const MethodRecorder record = method_recorder())
         record(*this, t, {TensorMethod::Kind::copied, "to"});
     return t;
@@ -39,11 +41,15 @@ void Tensor::assign(const Tensor &from) const {
                                            " elements are one");
         }
     }
-    const bool same_place = raw() == from.raw() && strides() == from.strides() &&
+    const bool same_place = impl_->data == from.impl_->data && strides() == from.strides() &&
                             dtype() == from.dtype();
     if (same_place) return;
-    const UnrecordedMethods elements_only;
-    copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
+    {
+        const UnrecordedMethods elements_only;
+        const ListenerScope unheard(nullptr);
+        copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
+    }
+    if (CallListener *listener = call_listener()) listener->copied(*this, from);
 }
 
 #define HALYARD_INSTANTIATE(T) template std::vector<T> Tensor::to_vector<T>() const;

@@ -1,0 +1,184 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace halyard::graph {
+namespace {
+
+void for_each_view(const Node &n, const auto &f) {
+    for (const View &v : n.in)
+        f(v);
+    for (const View &v : n.out)
+        f(v);
+}
+
+// Returns true if what is written to the buffer is seen after the run.
+bool is_visible(const Buffer &b) {
+    return b.role == Role::output || b.role == Role::captured || b.role == Role::input;
+}
+
+}  // namespace
+
+void remove_dead_nodes(Graph &graph) {
+    std::vector<char> read(graph.buffers.size());
+    for (size_t k = 0; k < read.size(); k++)
+        read[k] = is_visible(graph.buffers[k]);
+    for (const View &v : graph.outputs)
+        if (v.buffer >= 0) read[size_t(v.buffer)] = 1;
+    std::vector<Node> kept;
+    for (auto n = graph.nodes.rbegin(); n != graph.nodes.rend(); ++n) {
+        const bool used = n->kind == Node::Kind::host ||
+                          std::ranges::any_of(n->out, [&](const View &v) {
+                              return read[size_t(v.buffer)] != 0;
+                          });
+        if (!used) continue;
+        for (const View &v : n->in)
+            read[size_t(v.buffer)] = 1;
+        kept.push_back(std::move(*n));
+    }
+    std::ranges::reverse(kept);
+    graph.nodes = std::move(kept);
+}
+
+void hold_constant_fills(Graph &graph) {
+    std::vector<int> writes(graph.buffers.size());
+    for (const Node &n : graph.nodes)
+        for (const View &v : n.out)
+            writes[size_t(v.buffer)]++;
+    std::erase_if(graph.nodes, [&](const Node &n) {
+        if (n.kind != Node::Kind::fill) return false;
+        const View &v = n.out[0];
+        Buffer &b = graph.buffers[size_t(v.buffer)];
+        if (b.role != Role::temporary || writes[size_t(v.buffer)] != 1) return false;
+        b.role = Role::constant;
+        b.held = Tensor::full(v.shape, n.value, v.dtype);
+        return true;
+    });
+}
+
+void find_lifetimes(Graph &graph) {
+    for (Buffer &b : graph.buffers)
+        b.first = b.last = -1;
+    for (size_t k = 0; k < graph.nodes.size(); k++) {
+        for_each_view(graph.nodes[k], [&](const View &v) {
+            Buffer &b = graph.buffers[size_t(v.buffer)];
+            if (b.first < 0) b.first = int(k);
+            b.last = int(k);
+        });
+    }
+}
+
+namespace {
+
+std::string described(const Node &n) {
+    std::string text = "'" + n.name + "'";
+    if (n.attrs && !n.attrs->text().empty()) text += " with " + n.attrs->text();
+    if (n.kind == Node::Kind::fill) text += " of " + std::to_string(n.value);
+    return n.part.empty() ? text : text + " in " + n.part;
+}
+
+bool same_attributes(const Node &a, const Node &b) {
+    if (a.attrs.has_value() != b.attrs.has_value()) return false;
+    // The attributes of a draw differ from run to run.
+    return !a.attrs || a.draw >= 0 || a.attrs->text() == b.attrs->text();
+}
+
+bool same_node(const Node &a, const Node &b) {
+    return a.kind == b.kind && a.op == b.op && a.name == b.name && a.draw == b.draw &&
+           (a.value == b.value || (a.value != a.value && b.value != b.value)) &&
+           same_attributes(a, b) && a.in == b.in && a.out == b.out;
+}
+
+bool same_elements(const Tensor &a, const Tensor &b) {
+    if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
+    const Tensor x = a.contiguous();
+    const Tensor y = b.contiguous();
+    return x.bytes() == 0 || std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
+}
+
+std::string difference(const Buffer &a, const Buffer &b) {
+    if (a.role != b.role || a.input != b.input) return "a tensor has another origin";
+    if (a.role == Role::captured && a.held.impl()->storage != b.held.impl()->storage)
+        return "a tensor from outside was replaced";
+    if (a.role == Role::constant && !same_elements(a.held, b.held))
+        return "a constant has other elements";
+    return "";
+}
+
+}  // namespace
+
+std::string difference(const Graph &a, const Graph &b) {
+    for (size_t k = 0; k < std::min(a.nodes.size(), b.nodes.size()); k++) {
+        if (!same_node(a.nodes[k], b.nodes[k]))
+            return "node " + std::to_string(k) + " is " + described(b.nodes[k]) + ", recorded " +
+                   described(a.nodes[k]);
+        for (const View &v : a.nodes[k].in) {
+            const std::string what = difference(a.buffers[size_t(v.buffer)],
+                                                b.buffers[size_t(v.buffer)]);
+            if (!what.empty())
+                return "node " + std::to_string(k) + ", " + described(b.nodes[k]) + ": " + what;
+        }
+    }
+    if (a.nodes.size() != b.nodes.size()) {
+        return "it has " + std::to_string(b.nodes.size()) + " nodes, recorded " +
+               std::to_string(a.nodes.size());
+    }
+    if (!(a.outputs == b.outputs)) return "it returns other tensors";
+    return "";
+}
+
+namespace {
+
+const char *letter_of(Role role) {
+    switch (role) {
+    case Role::input: return "x";
+    case Role::captured: return "p";
+    case Role::constant: return "c";
+    case Role::output: return "y";
+    default: return "";
+    }
+}
+
+std::string text_of(const Graph &graph, const View &v) {
+    if (v.buffer < 0) return "undefined";
+    std::string text = std::string("%") + letter_of(graph.buffers[size_t(v.buffer)].role) +
+                       std::to_string(v.buffer);
+    if (v.offset) text += "+" + std::to_string(v.offset);
+    return text;
+}
+
+std::string type_of(const View &v) {
+    std::string text = name_of(v.dtype) + v.shape.text();
+    if (!(v.strides == dense_strides(v.shape))) text += " strides " + v.strides.text();
+    return text;
+}
+
+std::string list_of(const Graph &graph, const std::vector<View> &views) {
+    std::string text;
+    for (const View &v : views)
+        text += (text.empty() ? "" : ", ") + text_of(graph, v);
+    return text;
+}
+
+std::string line_of(const Graph &graph, const Node &n) {
+    std::string line = "  " + list_of(graph, n.out) + " = " + n.name + "(";
+    line += n.kind == Node::Kind::fill ? std::to_string(n.value) : list_of(graph, n.in);
+    line += ")";
+    if (n.attrs && !n.attrs->text().empty()) line += " " + n.attrs->text();
+    for (size_t k = 0; k < n.out.size(); k++)
+        line += (k ? ", " : " : ") + type_of(n.out[k]);
+    if (!n.part.empty()) line += "    # " + n.part;
+    return line + "\n";
+}
+
+}  // namespace
+
+std::string text_of(const Graph &graph) {
+    std::string text = "graph " + graph.name + " {\n";
+    for (const Node &n : graph.nodes)
+        text += line_of(graph, n);
+    return text + "  return " + list_of(graph, graph.outputs) + "\n}\n";
+}
+
+}  // namespace halyard::graph

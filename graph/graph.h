@@ -1,0 +1,81 @@
+// Graph: the calls of a function, recorded while it ran (graph/capture.h). graph/program.h runs it
+// again.
+//
+// Nodes are in the order of the run. A tensor is a view of a buffer, so reshape, slice and
+// transpose are no nodes. Buffers may be written several times, and in parts.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "registry/dispatch/registry.h"
+#include "registry/op/attrs.h"
+#include "registry/tensor/call_listener.h"
+#include "registry/tensor/tensor.h"
+
+namespace halyard::graph {
+
+enum class Role {
+    temporary,  // memory of the program's arena
+    input,      // an argument of the function
+    captured,   // a tensor that existed before the run, such as a parameter
+    constant,   // made in the run from nothing that the graph computes
+    host,       // a result of a step on the host
+    output,     // returned by the function: new memory in each run
+};
+
+struct Buffer {
+    Role role = Role::temporary;
+    size_t bytes = 0;
+    int input = -1;  // the argument's number
+    Tensor held;     // captured and constant: the memory; views are relative to its first element
+    // The places of the nodes that use the buffer first and last; -1 if none does.
+    int first = -1, last = -1;
+};
+
+struct View {
+    int buffer = -1;     // -1: an undefined tensor
+    int64_t offset = 0;  // in bytes from the buffer's first element
+    Shape shape, strides;
+    DType dtype = DType::f32;
+    friend bool operator==(const View &, const View &) = default;
+};
+
+struct Node {
+    enum class Kind { call, copy, fill, host };
+    Kind kind = Kind::call;
+    const RegisteredOp *op = nullptr;  // a call's
+    std::optional<Attrs> attrs;        // a call's
+    double value = 0;                  // a fill's
+    HostFunction function;             // a host step's
+    std::string name;                  // the op's or the step's
+    std::vector<View> in, out;
+    int draw = -1;     // the draw of random numbers that the attributes hold
+    std::string part;  // the cells and the phase that it belongs to: "Net/Conv2d"
+};
+
+struct Graph {
+    std::string name;
+    std::vector<Buffer> buffers;
+    std::vector<Node> nodes;
+    std::vector<View> outputs;
+    int draws = 0;  // draws of the default generator in a run
+};
+
+// Removes nodes whose results nobody reads. Steps on the host stay, because they check values.
+void remove_dead_nodes(Graph &graph);
+// Makes buffers that are only filled constants.
+void hold_constant_fills(Graph &graph);
+// Sets the places where each buffer is used first and last.
+void find_lifetimes(Graph &graph);
+
+// Returns what differs between two recordings of one function, naming the first node; "" if
+// nothing does.
+std::string difference(const Graph &a, const Graph &b);
+
+// Returns the graph as text, one line per node:
+//   %7 = conv2d(%0, %p1) stride=1,1 : f32[32,6,28,28]    # LeNet5/Conv2d
+std::string text_of(const Graph &graph);
+
+}  // namespace halyard::graph

@@ -1,0 +1,155 @@
+#include "graph/program.h"
+
+#include "graph/draw_words.h"
+#include "primitives/profiler.h"
+#include "registry/base/error.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
+
+namespace halyard::graph {
+namespace {
+
+Tensor bytes_of_memory(size_t bytes) {
+    constexpr size_t most = size_t(1) << 31;  // elements of a tensor
+    if (bytes < most) return Tensor::empty({int64_t(bytes)}, DType::u8);
+    return Tensor::empty({int64_t((bytes + 7) / 8)}, DType::i64);
+}
+
+}  // namespace
+
+Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(graph_)) {
+    arena_ = bytes_of_memory(memory_.bytes);
+    for (size_t k = 0; k < graph_.buffers.size(); k++) {
+        const Buffer &b = graph_.buffers[k];
+        if (b.role == Role::temporary)
+            memories_.push_back(arena_.with_memory(DType::u8, {0}, {1}, int64_t(memory_.offsets[k])));
+        else
+            memories_.push_back(b.held);
+    }
+    for (const Node &n : graph_.nodes)
+        prepare(n);
+}
+
+bool Program::changes(const View &v) const {
+    const Role role = graph_.buffers[size_t(v.buffer)].role;
+    return role == Role::input || role == Role::host || role == Role::output;
+}
+
+Tensor Program::tensor_of(const View &v) const {
+    return memories_[size_t(v.buffer)].with_memory(v.dtype, v.shape, v.strides, v.offset);
+}
+
+void Program::prepare(const Node &n) {
+    Step s;
+    const auto add = [&](const View &v, std::vector<Tensor> &to, std::vector<size_t> &changing) {
+        if (changes(v)) changing.push_back(to.size());
+        to.push_back(changes(v) ? Tensor() : tensor_of(v));
+    };
+    for (const View &v : n.in)
+        add(v, s.in, s.changing_in);
+    for (const View &v : n.out)
+        add(v, s.out, s.changing_out);
+    if (n.kind == Node::Kind::call) {
+        std::vector<OperandMeta> metas;
+        for (const View &v : n.in)
+            metas.push_back({v.dtype, v.shape, v.strides});
+        s.plan = std::make_shared<const Plan>(make_plan(*n.op, metas, *n.attrs));
+    }
+    steps_.push_back(std::move(s));
+}
+
+bool Program::is_outdated() const {
+    for (const Buffer &b : graph_.buffers) {
+        if (b.role != Role::captured) continue;
+        const TensorImpl &i = *b.held.impl();
+        // The program itself has two handles of the tensor, and its steps have views.
+        if (i.references.load(std::memory_order_acquire) > 2) continue;
+        int64_t own = 1;
+        for (const Step &s : steps_) {
+            for (const Tensor &t : s.in)
+                own += t.defined() && t.impl()->storage == i.storage;
+            for (const Tensor &t : s.out)
+                own += t.defined() && t.impl()->storage == i.storage;
+        }
+        if (i.storage->references.load(std::memory_order_acquire) <= own) return true;
+    }
+    return false;
+}
+
+void Program::set_draw(Node &n, const std::vector<RngState> &draws) const {
+    const auto words = draw_words(draws[size_t(n.draw)]);
+    for (size_t k = 0; k < words.size(); k++)
+        n.attrs->set(size_t(n.attrs->find(draw_attributes[k])), words[k]);
+}
+
+void Program::run_step(Node &n, Step &s) {
+    for (const size_t k : s.changing_in)
+        s.in[k] = tensor_of(n.in[k]);
+    if (n.kind != Node::Kind::host) {
+        for (const size_t k : s.changing_out)
+            s.out[k] = tensor_of(n.out[k]);
+    }
+    switch (n.kind) {
+    case Node::Kind::call: {
+        const profiler::Call call(n.op->record, s.in);
+        run_plan(*s.plan, s.in, *n.attrs, s.out);
+        break;
+    }
+    case Node::Kind::copy: s.out[0].assign(s.in[0]); break;
+    case Node::Kind::fill: s.out[0].fill(n.value); break;
+    case Node::Kind::host: {
+        const std::vector<Tensor> made = n.function(s.in);
+        for (size_t k = 0; k < made.size(); k++)
+            memories_[size_t(n.out[k].buffer)] = made[k];
+        break;
+    }
+    }
+    for (const size_t k : s.changing_in)
+        s.in[k] = {};
+    for (const size_t k : s.changing_out)
+        s.out[k] = {};
+}
+
+// Returns an output. Nobody else holds its memory, but for that of arguments and captured tensors,
+// which the function returns.
+Tensor Program::result_of(const View &v, std::span<const Tensor> arguments) const {
+    if (v.buffer < 0) return {};
+    const Buffer &b = graph_.buffers[size_t(v.buffer)];
+    if (b.role == Role::constant) return tensor_of(v).copy();
+    const Tensor &argument = b.role == Role::input ? arguments[size_t(b.input)] : b.held;
+    const bool is_itself = argument.defined() && v.offset == 0 && v.shape == argument.shape() &&
+                           v.strides == argument.strides() && v.dtype == argument.dtype();
+    return is_itself ? argument : tensor_of(v);
+}
+
+std::vector<Tensor> Program::run(std::span<const Tensor> arguments) {
+    std::vector<RngState> draws;
+    for (int k = 0; k < graph_.draws; k++)
+        draws.push_back(Random::next().state());
+    // Forgets the memory of this run however it ends.
+    struct Forget {
+        Program &p;
+        ~Forget() {
+            for (size_t k = 0; k < p.memories_.size(); k++) {
+                const Role role = p.graph_.buffers[k].role;
+                if (role == Role::input || role == Role::host || role == Role::output)
+                    p.memories_[k] = {};
+            }
+        }
+    } const forget{*this};
+    for (size_t k = 0; k < graph_.buffers.size(); k++) {
+        const Buffer &b = graph_.buffers[k];
+        if (b.role == Role::input) memories_[k] = arguments[size_t(b.input)];
+        if (b.role == Role::output) memories_[k] = bytes_of_memory(b.bytes);
+    }
+    for (size_t k = 0; k < steps_.size(); k++) {
+        if (graph_.nodes[k].draw >= 0) set_draw(graph_.nodes[k], draws);
+        run_step(graph_.nodes[k], steps_[k]);
+    }
+    std::vector<Tensor> out;
+    for (const View &v : graph_.outputs)
+        out.push_back(result_of(v, arguments));
+    return out;
+}
+
+}  // namespace halyard::graph

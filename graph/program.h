@@ -1,0 +1,55 @@
+// Program: a graph that is ready to run. Its calls are planned and its temporaries placed, so a run
+// allocates only what it returns.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/memory_plan.h"
+#include "registry/dispatch/plan.h"
+
+namespace halyard::graph {
+
+class Program {
+public:
+    // Plans the calls. Throws what planning throws, and MemoryError.
+    explicit Program(Graph graph);
+
+    // Runs the graph on arguments of the dtypes, shapes and strides it was captured with. Not
+    // thread-safe.
+    std::vector<Tensor> run(std::span<const Tensor> arguments);
+
+    const Graph &graph() const { return graph_; }
+    const MemoryPlan &memory() const { return memory_; }
+
+    // Returns true if a tensor that the graph captured is held by nobody else any more: the
+    // function uses another one in its place.
+    bool is_outdated() const;
+
+private:
+    // The operands of a node. Those whose memory changes from run to run are set before the node
+    // runs, and cleared after it.
+    struct Step {
+        std::shared_ptr<const Plan> plan;
+        std::vector<Tensor> in, out;
+        std::vector<size_t> changing_in, changing_out;
+    };
+
+    bool changes(const View &v) const;
+    Tensor tensor_of(const View &v) const;
+    void prepare(const Node &n);
+    void run_step(Node &n, Step &s);
+    void set_draw(Node &n, const std::vector<RngState> &draws) const;
+    Tensor result_of(const View &v, std::span<const Tensor> arguments) const;
+
+    Graph graph_;
+    MemoryPlan memory_;
+    Tensor arena_;
+    std::vector<Step> steps_;
+    // By buffer: the memory, whose first element is the views' reference. The changing ones are
+    // only set during a run.
+    std::vector<Tensor> memories_;
+};
+
+}  // namespace halyard::graph

@@ -1,0 +1,159 @@
+#include "graph/replay.h"
+
+#include <algorithm>
+
+#include "graph/capture.h"
+#include "graph/graph_file.h"
+#include "graph/program.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/context.h"
+#include "registry/base/log.h"
+#include "registry/dispatch/force.h"
+#include "registry/dispatch/plan_generation.h"
+
+namespace halyard::graph {
+namespace {
+
+// What a program needs to know of an argument.
+struct ArgumentMeta {
+    bool defined = false;
+    DType dtype = DType::f32;
+    Shape shape, strides;
+    friend bool operator==(const ArgumentMeta &, const ArgumentMeta &) = default;
+};
+
+ArgumentMeta meta_of_argument(const Tensor &t) {
+    if (!t.defined()) return {};
+    return {true, t.dtype(), t.shape(), t.strides()};
+}
+
+bool shares_memory(std::span<const Tensor> arguments) {
+    for (size_t a = 0; a < arguments.size(); a++) {
+        for (size_t b = 0; b < a; b++) {
+            if (arguments[a].defined() && arguments[b].defined() &&
+                arguments[a].impl()->storage == arguments[b].impl()->storage)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool is_power_of_two(uint64_t n) {
+    return (n & (n - 1)) == 0;
+}
+
+// Returns true if the call of this number is recorded again.
+bool is_audited(uint64_t call) {
+    return (call < 1000 && is_power_of_two(call)) || call % 1000 == 0;
+}
+
+}  // namespace
+
+struct Replay::Entry {
+    std::vector<ArgumentMeta> arguments;
+    Settings settings;
+    uint64_t plans = 0;                // the generation of plans
+    std::unique_ptr<Program> program;  // null: not captured yet, or it can't be
+    bool is_eager = false;             // it can't be captured
+    uint64_t calls = 0;
+};
+
+Replay::Replay(std::string name) : name_(std::move(name)) {}
+Replay::~Replay() = default;
+
+bool Replay::is_wanted() {
+    return runs_graphs() && !call_listener() && !Tape::current() && !Force::current();
+}
+
+Replay::Entry &Replay::entry_for(std::span<const Tensor> arguments, const Settings &settings) {
+    const uint64_t plans = plan_generation.load(std::memory_order_acquire);
+    const auto same = [&](const Entry &e) {
+        if (e.plans != plans || e.settings.generation != settings.generation ||
+            e.settings.numbers != settings.numbers || e.arguments.size() != arguments.size())
+            return false;
+        for (size_t k = 0; k < arguments.size(); k++)
+            if (!(e.arguments[k] == meta_of_argument(arguments[k]))) return false;
+        return true;
+    };
+    const auto found = std::ranges::find_if(entries_, same);
+    if (found != entries_.end()) {
+        entries_.splice(entries_.begin(), entries_, found);
+        return entries_.front();
+    }
+    Entry e;
+    for (const Tensor &t : arguments)
+        e.arguments.push_back(meta_of_argument(t));
+    e.settings = settings;
+    e.plans = plans;
+    entries_.push_front(std::move(e));
+    if (entries_.size() > most_programs) entries_.pop_back();
+    return entries_.front();
+}
+
+void Replay::report(const std::string &reason) {
+    if (reason_ == reason) return;
+    reason_ = reason;
+    log(LogLevel::warning, "graph", name_ + " runs op by op: " + reason);
+}
+
+std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
+                                    const Function &f) {
+    Capture capture(name_, {arguments.begin(), arguments.end()});
+    std::vector<Tensor> out = capture.run(f);
+    if (!capture.reason().empty()) {
+        e.is_eager = true;
+        report(capture.reason());
+        return out;
+    }
+    reason_.clear();
+    e.program = std::make_unique<Program>(capture.take());
+    if (saves_graphs()) save_graph(e.program->graph());
+    return out;
+}
+
+std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, const Function &f) {
+    Capture capture(name_, {arguments.begin(), arguments.end()});
+    std::vector<Tensor> out = capture.run(f);
+    std::string what = capture.reason();
+    if (what.empty()) what = difference(e.program->graph(), capture.take());
+    if (!what.empty()) {
+        const uint64_t call = e.calls;
+        e.program.reset();
+        e.calls = 0;
+        throw GraphError("graph", name_ + ", call " + std::to_string(call) + ": " + what +
+                                      ". C++ code of the cell decides what no tensor decides: make "
+                                      "it a parameter or an input, or use PYNATIVE_MODE");
+    }
+    return out;
+}
+
+std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Settings &settings,
+                                const Function &f) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || shares_memory(arguments)) return f(arguments);
+    Entry &e = entry_for(arguments, settings);
+    e.calls++;
+    if (e.is_eager) return f(arguments);
+    if (e.program && e.program->is_outdated()) {
+        e.program.reset();
+        e.calls = 1;
+    }
+    if (!e.program) return capture(e, arguments, f);
+    if (is_audited(e.calls)) return audit(e, arguments, f);
+    return e.program->run(arguments);
+}
+
+std::vector<std::string> Replay::texts() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> texts;
+    for (const Entry &e : entries_)
+        if (e.program) texts.push_back(text_of(e.program->graph()));
+    return texts;
+}
+
+std::string Replay::reason() const {
+    const std::lock_guard lock(mutex_);
+    return reason_;
+}
+
+}  // namespace halyard::graph

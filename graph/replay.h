@@ -1,0 +1,75 @@
+// Replay: a function whose calls are captured, and run as programs from the second call on.
+//
+// A program belongs to a signature: the arguments' dtypes, shapes and strides, the numbers and the
+// settings that the caller names, and the kernels that this process has. Calls with another
+// signature are captured anew; the programs that were used last are kept. A function that can't be
+// captured runs op by op, which a message says once.
+//
+// What C++ code decides without a tensor is in the capture as it was decided then. The second,
+// fourth, eighth, ... call and every thousandth is recorded again and compared, and GraphError is
+// thrown if the graph is another one.
+#pragma once
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "registry/base/error.h"
+#include "registry/tensor/tensor.h"
+
+namespace halyard {
+
+// A captured graph that no longer is what the program computes.
+struct GraphError : Error {
+    using Error::Error;
+};
+
+}  // namespace halyard
+
+namespace halyard::graph {
+
+class Program;
+
+class Replay {
+public:
+    using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+    // What changes the function beside its arguments.
+    struct Settings {
+        std::vector<double> numbers;
+        uint64_t generation = 0;
+    };
+
+    explicit Replay(std::string name);
+    ~Replay();
+
+    // Returns f(arguments). The function must be the same one in every call, up to `settings`.
+    std::vector<Tensor> run(std::span<const Tensor> arguments, const Settings &settings,
+                            const Function &f);
+
+    // Returns true if calls of this thread are captured and replayed: in GRAPH_MODE, outside of
+    // other captures, tapes and forced variants.
+    static bool is_wanted();
+
+    // Returns the texts of the programs (graph/graph.h), the one that was used last first.
+    std::vector<std::string> texts() const;
+    // Returns why the last call could not be captured; "" if it could.
+    std::string reason() const;
+
+    static constexpr size_t most_programs = 64;
+
+private:
+    struct Entry;
+    Entry &entry_for(std::span<const Tensor> arguments, const Settings &settings);
+    std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f);
+    std::vector<Tensor> audit(Entry &e, std::span<const Tensor> arguments, const Function &f);
+    void report(const std::string &reason);
+
+    const std::string name_;
+    mutable std::mutex mutex_;  // held while a program of this function runs
+    std::list<Entry> entries_;  // the one that was used last first
+    std::string reason_;
+};
+
+}  // namespace halyard::graph
