@@ -153,7 +153,8 @@ void Capture::touched(const TensorImpl &t) {
         return refuse(b.role == Role::input ? "the host reads an argument"
                                             : "the host reads what a kernel computes");
     }
-    if (b.role == Role::constant) return refuse("the host writes a constant after a kernel read it");
+    if (b.role == Role::constant)
+        return refuse("the host writes a constant after a kernel read it");
     if (state != State::filled && state != State::unwritten) return;
     for (const Node &n : graph_.nodes) {
         if (std::ranges::any_of(n.in, [&](const View &v) { return v.buffer == known->second; }))

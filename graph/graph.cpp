@@ -29,9 +29,8 @@ void remove_dead_nodes(Graph &graph) {
     std::vector<Node> kept;
     for (auto n = graph.nodes.rbegin(); n != graph.nodes.rend(); ++n) {
         const bool used = n->kind == Node::Kind::host ||
-                          std::ranges::any_of(n->out, [&](const View &v) {
-                              return read[size_t(v.buffer)] != 0;
-                          });
+                          std::ranges::any_of(
+                              n->out, [&](const View &v) { return read[size_t(v.buffer)] != 0; });
         if (!used) continue;
         for (const View &v : n->in)
             read[size_t(v.buffer)] = 1;

@@ -14,7 +14,8 @@ void save_graph(const Graph &graph) {
     static std::atomic<unsigned> saved = 0;
     char name[32];
     std::snprintf(name, sizeof name, "captured_%04u.ir", saved++);
-    const std::string path = (std::filesystem::path(get_context().save_graphs_path) / name).string();
+    const std::string path =
+        (std::filesystem::path(get_context().save_graphs_path) / name).string();
     write_file(path, text_of(graph), Durability::to_system);
     log(LogLevel::info, "graph",
         path + ": " + graph.name + " of " + std::to_string(graph.nodes.size()) + " nodes");

@@ -40,9 +40,8 @@ MemoryPlan plan_memory(const Graph &graph) {
         const Buffer &b = graph.buffers[k];
         if (b.role == Role::temporary && b.first >= 0) order.push_back(k);
     }
-    std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-        return graph.buffers[a].bytes > graph.buffers[b].bytes;
-    });
+    std::ranges::stable_sort(
+        order, [&](size_t a, size_t b) { return graph.buffers[a].bytes > graph.buffers[b].bytes; });
     std::vector<size_t> placed;  // by offset
     for (const size_t k : order) {
         const size_t bytes = rounded(graph.buffers[k].bytes);

@@ -22,7 +22,8 @@ Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(gr
     for (size_t k = 0; k < graph_.buffers.size(); k++) {
         const Buffer &b = graph_.buffers[k];
         if (b.role == Role::temporary)
-            memories_.push_back(arena_.with_memory(DType::u8, {0}, {1}, int64_t(memory_.offsets[k])));
+            memories_.push_back(
+                arena_.with_memory(DType::u8, {0}, {1}, int64_t(memory_.offsets[k])));
         else
             memories_.push_back(b.held);
     }

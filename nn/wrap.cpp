@@ -43,8 +43,8 @@ LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optim
 }
 
 // As forward_and_back(), by a captured program where there is one.
-LossAndGradients run_step(graph::Replay &replay, const AnyCell &network,
-                          const Optimizer &optimizer, Tensors in, double sens) {
+LossAndGradients run_step(graph::Replay &replay, const AnyCell &network, const Optimizer &optimizer,
+                          Tensors in, double sens) {
     if (!graph::Replay::is_wanted()) return forward_and_back(network, optimizer, in, sens);
     const graph::Replay::Settings settings{{sens},
                                            settings_generation.load(std::memory_order_acquire)};

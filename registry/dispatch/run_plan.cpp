@@ -53,8 +53,8 @@ struct Arguments {
 
     void add_buffer(size_t k, const Plan::Buffer &b, const Tensor &t) {
         args[count++] = new (&buffers()[k])
-            halide_buffer_t{0,      nullptr, reinterpret_cast<uint8_t *>(t.impl()->data),          0,
-                            b.type, b.rank,  const_cast<halide_dimension_t *>(b.dims), nullptr};
+            halide_buffer_t{0,      nullptr, reinterpret_cast<uint8_t *>(t.impl()->data), 0,
+                            b.type, b.rank,  const_cast<halide_dimension_t *>(b.dims),    nullptr};
     }
     void add_scalar(const Plan &p, size_t k, const Attrs &attrs) {
         const Plan::Scalar &scalar = p.scalars[k];

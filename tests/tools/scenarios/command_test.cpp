@@ -25,14 +25,14 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     rejected("HALYARD_MODE=eager",
              "[context] HALYARD_MODE is 'eager', expected GRAPH_MODE or PYNATIVE_MODE");
     rejected("HALYARD_SAVE_GRAPHS=yes", "[context] HALYARD_SAVE_GRAPHS is 'yes', expected 0 or 1");
-    const Result r = run("HALYARD_MODE=GRAPH_MODE HALYARD_ENABLE_PROFILING=1 "
+    const Result r = run("HALYARD_DEVICE_ID=3 HALYARD_ENABLE_PROFILING=1 "
                          "HALYARD_PROFILING_OPTIONS='{\"output\": \"o\"}' GLOG_v=2");
     ASSERT_EQ(r.status, 1);
     EXPECT_EQ(r.err.substr(r.err.find("[o]")),
               "[o] is no folder: the profiler's file can't go there\n");
     EXPECT_TRUE(r.err.starts_with("[WARNING] HALYARD(")) << r.err;
     fs::create_directories(dir / "o");
-    ASSERT_EQ(run("HALYARD_MODE=GRAPH_MODE HALYARD_ENABLE_PROFILING=1 "
+    ASSERT_EQ(run("HALYARD_DEVICE_ID=3 HALYARD_ENABLE_PROFILING=1 "
                   "HALYARD_PROFILING_OPTIONS='{\"output\": \"o\"}' GLOG_v=3")
                   .err,
               "");
@@ -46,7 +46,7 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     EXPECT_EQ(traces, 1);
     EXPECT_NE(run("GLOG_v=1 HALYARD_ENABLE_PROFILING=1").err.find(": 1 slice\n"),
               std::string::npos);
-    EXPECT_NE(run("GLOG_v=9 HALYARD_MODE=GRAPH_MODE")
+    EXPECT_NE(run("GLOG_v=9 HALYARD_DEVICE_ID=3")
                   .err.find("[log] GLOG_v is '9', expected 0 to 4; 2 is taken\n"),
               std::string::npos);
     EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);  // The simulated device.
