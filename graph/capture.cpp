@@ -14,7 +14,10 @@ Capture::Capture(std::string name, std::vector<Tensor> arguments)
         const Tensor &t = arguments_[k];
         if (!t.defined()) continue;
         const Storage &s = *t.impl()->storage;
-        if (buffers_.count(&s)) return refuse("two arguments share memory");
+        if (buffers_.count(&s)) {
+            refuse("two arguments share memory");
+            return;
+        }
         add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
     }
 }

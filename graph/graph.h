@@ -28,8 +28,8 @@ enum class Role {
 struct Buffer {
     Role role = Role::temporary;
     size_t bytes = 0;
-    int input = -1;  // the argument's number
-    Tensor held;     // captured and constant: the memory; views are relative to its first element
+    int input = -1;    // the argument's number
+    Tensor held = {};  // captured and constant: the memory; views are relative to its first element
     // The places of the nodes that use the buffer first and last; -1 if none does.
     int first = -1, last = -1;
 };

@@ -43,7 +43,7 @@ private:
     nn::Conv2d conv = child("conv", nn::Conv2d(1, 4, 3));
     nn::BatchNorm2d norm = child("norm", nn::BatchNorm2d(4));
     nn::Conv2d conv2 = child("conv2", nn::Conv2d(4, 4, 3));
-    nn::MaxPool2d pool = child("pool", nn::MaxPool2d(2, 2));
+    nn::MaxPool2d pool = child("pool", nn::MaxPool2d({.kernel_size = 2, .stride = 2}));
     nn::Dropout dropout = child("dropout", nn::Dropout(0.25));
     nn::Flatten flatten;
     nn::Dense dense = child("dense", nn::Dense(4 * 4 * 4, 3));
