@@ -1,6 +1,6 @@
-// The model driver: the functions of CUDA's driver that Halide's run time calls, on the PTX machine.
-// Everything is done when it is asked for, so streams have nothing to wait for. As on a GPU, a
-// launch that fails is reported by the calls after it, until the context is replaced.
+// The model driver: the functions of CUDA's driver that Halide's run time calls, on the PTX
+// machine. Everything is done when it is asked for, so streams have nothing to wait for. As on a
+// GPU, a launch that fails is reported by the calls after it, until the context is replaced.
 #include "gpu/driver/driver.h"
 
 #include <algorithm>
@@ -207,8 +207,8 @@ struct Copy3D {
 constexpr unsigned kind_host = 1, kind_device = 2;  // of CUmemorytype
 
 int copy_row(Device &d, const Copy3D &c, size_t y, size_t z) {
-    const size_t from = c.source_x + (c.source_y + y + (c.source_z + z) * c.source_height) *
-                                         c.source_pitch;
+    const size_t from = c.source_x +
+                        (c.source_y + y + (c.source_z + z) * c.source_height) * c.source_pitch;
     const size_t to = c.to_x + (c.to_y + y + (c.to_z + z) * c.to_height) * c.to_pitch;
     const char *host_from = static_cast<const char *>(c.source_host) + from;
     char *host_to = static_cast<char *>(c.to_host) + to;
@@ -314,10 +314,12 @@ int cuDeviceTotalMem_v2(size_t *bytes, int) {
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
     static const std::map<int, int> values = {
-        {threads_per_block, 1024}, {block_x, 1024},       {block_y, 1024},
-        {block_z, 64},             {grid_x, 2147483647},  {grid_y, 65535},
-        {grid_z, 65535},           {warp_size, 32},       {shared_per_block, 49152},
-        {multiprocessors, 108},    {capability_major, 8}, {capability_minor, 0},
+        {threads_per_block, 1024}, {block_x, 1024},
+        {block_y, 1024},           {block_z, 64},
+        {grid_x, 2147483647},      {grid_y, 65535},
+        {grid_z, 65535},           {warp_size, 32},
+        {shared_per_block, 49152}, {multiprocessors, 108},
+        {capability_major, 8},     {capability_minor, 0},
         {unified_addressing, 1},
     };
     const auto at = values.find(attribute);

@@ -63,9 +63,7 @@ template<class D> struct MulWide {
     template<class T> static D of(T a, T b) { return D(D(a) * D(b)); }
 };
 template<class D> struct MadWide {
-    template<class T> static D of(T a, T b, D c) {
-        return D(uint64_t(D(a) * D(b)) + uint64_t(c));
-    }
+    template<class T> static D of(T a, T b, D c) { return D(uint64_t(D(a) * D(b)) + uint64_t(c)); }
 };
 struct Fma {
     static float16 of(float16 a, float16 b, float16 c) {
@@ -239,10 +237,12 @@ void multiply_add(Decoder &d) {
     const TypeName type = d.take_type();
     if (d.take("wide")) {
         d.rows(doubled(type), type, type, doubled(type));
-        if (type == "s16") d.step.execute = ternary<MadWide<int32_t>, int32_t, int16_t, int16_t, int32_t>;
+        if (type == "s16")
+            d.step.execute = ternary<MadWide<int32_t>, int32_t, int16_t, int16_t, int32_t>;
         if (type == "u16")
             d.step.execute = ternary<MadWide<uint32_t>, uint32_t, uint16_t, uint16_t, uint32_t>;
-        if (type == "s32") d.step.execute = ternary<MadWide<int64_t>, int64_t, int32_t, int32_t, int64_t>;
+        if (type == "s32")
+            d.step.execute = ternary<MadWide<int64_t>, int64_t, int32_t, int32_t, int64_t>;
         if (type == "u32")
             d.step.execute = ternary<MadWide<uint64_t>, uint64_t, uint32_t, uint32_t, uint64_t>;
         return;
@@ -314,8 +314,8 @@ template<bool is_max> void extreme(Decoder &d) {
 void copy_sign(Decoder &d) {
     const TypeName type = d.take_type();
     d.rows(type, type, type);
-    d.step.execute = for_type<float, double>(
-        type, []<class T>() { return binary<CopySign, T, T, T>; });
+    d.step.execute = for_type<float, double>(type,
+                                             []<class T>() { return binary<CopySign, T, T, T>; });
 }
 
 void remainder(Decoder &d) {
@@ -328,13 +328,20 @@ void remainder(Decoder &d) {
 
 bool decode_arithmetic(Decoder &d) {
     static const std::map<std::string, void (*)(Decoder &)> families = {
-        {"add", binary_of_any<Add>},      {"sub", binary_of_any<Sub>},
-        {"mul", multiply},                {"mad", multiply_add},
-        {"fma", fused},                   {"div", divide},
-        {"rem", remainder},               {"neg", sign_change<Neg>},
-        {"abs", sign_change<Abs>},        {"max", extreme<true>},
-        {"min", extreme<false>},          {"sqrt", unary_rounded<Sqrt>},
-        {"rcp", unary_rounded<Reciprocal>}, {"copysign", copy_sign},
+        {"add", binary_of_any<Add>},
+        {"sub", binary_of_any<Sub>},
+        {"mul", multiply},
+        {"mad", multiply_add},
+        {"fma", fused},
+        {"div", divide},
+        {"rem", remainder},
+        {"neg", sign_change<Neg>},
+        {"abs", sign_change<Abs>},
+        {"max", extreme<true>},
+        {"min", extreme<false>},
+        {"sqrt", unary_rounded<Sqrt>},
+        {"rcp", unary_rounded<Reciprocal>},
+        {"copysign", copy_sign},
     };
     const auto family = families.find(d.mnemonic());
     if (family == families.end()) return false;

@@ -156,15 +156,15 @@ void funnel_shift(Decoder &d) {
 template<class F> void count(Decoder &d) {
     const TypeName type = d.take_type();
     d.rows("u32", type);
-    d.step.execute = for_type<uint32_t, uint64_t>(
-        type, []<class T>() { return unary<F, uint32_t, T>; });
+    d.step.execute = for_type<uint32_t, uint64_t>(type,
+                                                  []<class T>() { return unary<F, uint32_t, T>; });
 }
 
 void reverse(Decoder &d) {
     const TypeName type = d.take_type();
     d.rows(type, type);
-    d.step.execute = for_type<uint32_t, uint64_t>(
-        type, []<class T>() { return unary<Reverse, T, T>; });
+    d.step.execute = for_type<uint32_t, uint64_t>(type,
+                                                  []<class T>() { return unary<Reverse, T, T>; });
 }
 
 void extract_field(Decoder &d) {
@@ -185,12 +185,12 @@ void permute(Decoder &d) {
 
 bool decode_bits(Decoder &d) {
     static const std::map<std::string, void (*)(Decoder &)> families = {
-        {"and", logic<And>},         {"or", logic<Or>},
-        {"xor", logic<Xor>},         {"not", invert},
-        {"shl", shift<ShiftLeft>},   {"shr", shift<ShiftRight>},
-        {"shf", funnel_shift},       {"popc", count<PopulationCount>},
+        {"and", logic<And>},          {"or", logic<Or>},
+        {"xor", logic<Xor>},          {"not", invert},
+        {"shl", shift<ShiftLeft>},    {"shr", shift<ShiftRight>},
+        {"shf", funnel_shift},        {"popc", count<PopulationCount>},
         {"clz", count<LeadingZeros>}, {"brev", reverse},
-        {"bfe", extract_field},      {"prmt", permute},
+        {"bfe", extract_field},       {"prmt", permute},
     };
     const auto family = families.find(d.mnemonic());
     if (family == families.end()) return false;

@@ -76,9 +76,9 @@ template<class F> Execute compare_integers(const TypeName &type, bool as_unsigne
 }
 
 // Returns null for a comparison that the type doesn't have.
-template<class F>
-Execute comparison(const std::string &name, const char *ordered, const char *unordered,
-                   const char *unsigned_name, const TypeName &type, bool flushes) {
+template<class F> Execute comparison(const std::string &name, const char *ordered,
+                                     const char *unordered, const char *unsigned_name,
+                                     const TypeName &type, bool flushes) {
     const bool is_float = type[0] == 'f';
     if (name == ordered)
         return is_float ? compare_floats<F>(type, flushes) : compare_integers<F>(type, false);
@@ -171,9 +171,9 @@ template<class T> void test_property(const Step &s, Warp &w, uint32_t mask) {
 void test(Decoder &d) {
     const TypeName type = d.take_type();
     static const std::map<std::string, Property> properties = {
-        {"finite", Property::finite},        {"infinite", Property::infinite},
-        {"number", Property::number},        {"notanumber", Property::not_a_number},
-        {"normal", Property::normal},        {"subnormal", Property::subnormal},
+        {"finite", Property::finite}, {"infinite", Property::infinite},
+        {"number", Property::number}, {"notanumber", Property::not_a_number},
+        {"normal", Property::normal}, {"subnormal", Property::subnormal},
     };
     const auto property = properties.find(d.take_any());
     if (property == properties.end()) d.refuse();

@@ -8,7 +8,8 @@ void branch(Decoder &d) {
     d.take("uni");
     d.require_operands(1);
     const auto target = d.entry.labels.find(d.operand(0).name);
-    if (target == d.entry.labels.end()) d.refuse("to '" + d.operand(0).name + "', which is no label");
+    if (target == d.entry.labels.end())
+        d.refuse("to '" + d.operand(0).name + "', which is no label");
     d.step.control = Control::branch;
     d.step.target = uint32_t(target->second);
 }

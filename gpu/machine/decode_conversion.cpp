@@ -139,16 +139,16 @@ template<class D> struct ToWidth {
 template<class D> struct Clamped {
     template<class A> static D of(A a) {
         if (std::cmp_less(a, std::numeric_limits<D>::min())) return std::numeric_limits<D>::min();
-        if (std::cmp_greater(a, std::numeric_limits<D>::max())) return std::numeric_limits<D>::max();
+        if (std::cmp_greater(a, std::numeric_limits<D>::max()))
+            return std::numeric_limits<D>::max();
         return D(a);
     }
 };
 
 template<class A> Execute integer_to(const TypeName &to, bool saturates) {
     return for_type<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
-        to, [&]<class D>() {
-            return saturates ? unary<Clamped<D>, D, A> : unary<ToWidth<D>, D, A>;
-        });
+        to,
+        [&]<class D>() { return saturates ? unary<Clamped<D>, D, A> : unary<ToWidth<D>, D, A>; });
 }
 
 Execute between_integers(const TypeName &to, const TypeName &from, const Modifiers &m) {
@@ -243,8 +243,7 @@ Execute between_floats(const TypeName &to, const TypeName &from, const Modifiers
     if (to == "bf16" && from == "f32" && !m.flushes) return unary<FloatToBfloat, bfloat16, float>;
     if (!m.rounding.empty()) return nullptr;
     if (to == "f64" && from == "f32") {
-        return m.flushes ? unary<FlushedInput<Widen>, double, float>
-                         : unary<Widen, double, float>;
+        return m.flushes ? unary<FlushedInput<Widen>, double, float> : unary<Widen, double, float>;
     }
     if (to == "f32" && from == "f16") return unary<Widen, float, float16>;
     if (to == "f64" && from == "f16") return unary<Widen, double, float16>;
@@ -303,8 +302,7 @@ void split_parts(const Step &s, Warp &w, uint32_t mask) {
     for_lanes(mask, [&](uint32_t l) {
         const uint64_t all = w.rows[s.a][l];
         for (uint32_t k = 0; k < s.count; k++)
-            if ((s.list_used >> k & 1) != 0)
-                w.rows[s.list[k]][l] = all >> (s.offset * k) & ones;
+            if ((s.list_used >> k & 1) != 0) w.rows[s.list[k]][l] = all >> (s.offset * k) & ones;
     });
 }
 

@@ -25,15 +25,16 @@ std::string name_of(const Launch &launch, const Buffer &b) {
         if (parameters[k].bytes != 8) continue;
         uint64_t value = 0;
         std::memcpy(&value, launch.parameters.data() + parameters[k].offset, sizeof value);
-        if (value - b.base < std::max<uint64_t>(b.bytes, 1)) return "parameter " + std::to_string(k);
+        if (value - b.base < std::max<uint64_t>(b.bytes, 1))
+            return "parameter " + std::to_string(k);
     }
     return "buffer " + std::to_string(b.id);
 }
 
 std::string place_in(const Launch &launch, const Buffer &b, uint64_t address, uint64_t bytes) {
     return std::to_string(bytes) + " byte" + (bytes == 1 ? "" : "s") + " at " +
-           std::to_string(int64_t(address - b.base)) + " of " + name_of(launch, b) + ", which has " +
-           std::to_string(b.bytes);
+           std::to_string(int64_t(address - b.base)) + " of " + name_of(launch, b) +
+           ", which has " + std::to_string(b.bytes);
 }
 
 std::string outside(const Launch &launch, uint64_t address, uint64_t bytes) {
@@ -99,9 +100,10 @@ public:
     void count_wavefronts(uint32_t mask) const {
         const uint32_t group = lanes / std::max<uint32_t>(1, bytes_ / uint32_t(bank_bytes));
         for (uint32_t first = 0; first < lanes; first += group) {
-            const uint32_t members = group == lanes ? mask
-                                                    : mask >> first << first &
-                                                          uint32_t((uint64_t(1) << (first + group)) - 1);
+            const uint32_t members = group == lanes
+                                         ? mask
+                                         : mask >> first << first &
+                                               uint32_t((uint64_t(1) << (first + group)) - 1);
             if (members == 0) continue;
             launch_.counts.least_wavefronts++;
             launch_.counts.shared_wavefronts += wavefronts(members);
@@ -175,19 +177,22 @@ private:
         std::memcpy(to, value, bytes_);
     }
 
+    // Of several readers the last one is known, which may be the thread itself.
+    std::string name_of_other(Stamp other, uint32_t lane) const {
+        const bool same_block = other.run() == launch_.run;
+        if (same_block && other.has(Stamp::several_blocks)) return "another block";
+        const std::string thread = "thread " + text_of(launch_.thread_of(other.thread()));
+        if (!same_block) return "block " + text_of(launch_.block_of(other.run())) + ", " + thread;
+        return other.same_thread(launch_.stamp(warp_, lane)) ? "another thread" : thread;
+    }
+
     void report(Conflict found, const Buffer &b, uint64_t at, uint32_t lane, Stamp other,
                 const char *did) {
         const Fault fault = found == Conflict::unwritten ? Fault::uninitialised : Fault::race;
         if (launch_.counted(fault, step_)) return;
         std::string what = place_in(launch_, b, b.base + at, bytes_);
-        if (fault == Fault::race) {
-            const bool same_block = other.run() == launch_.run;
-            what += ": " +
-                    (same_block ? "thread " : "block " + text_of(launch_.block_of(other.run())) +
-                                                  ", thread ") +
-                    text_of(launch_.thread_of(other.thread())) + " " + did +
-                    (same_block ? " it with no barrier between" : " it");
-        }
+        if (fault == Fault::race) what += ": " + name_of_other(other, lane) + " " + did + " it";
+        if (fault == Fault::race && other.run() == launch_.run) what += " with no barrier between";
         launch_.report(fault, step_, warp_, lane, what);
     }
 

@@ -25,8 +25,8 @@ const char *name_of(Fault f) {
 std::string text_of(const Finding &f) {
     const std::string more = f.times > 1 ? " (" + std::to_string(f.times) + " times)" : "";
     return std::string(name_of(f.fault)) + " in " + f.kernel + ", line " + std::to_string(f.line) +
-           " (" + f.instruction + "), block " + text_of(f.block) + ", thread " +
-           text_of(f.thread) + ": " + f.what + more;
+           " (" + f.instruction + "), block " + text_of(f.block) + ", thread " + text_of(f.thread) +
+           ": " + f.what + more;
 }
 
 }  // namespace halyard::ptx

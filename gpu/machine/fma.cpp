@@ -19,8 +19,8 @@ template<bool flushes, bool saturates> struct ModifiedFma {
 
 #ifdef __x86_64__
 // The same loops, in which the compiler may use the instruction.
-template<class T> __attribute__((target("avx2,fma"))) void fma_by_hardware(const Step &s, Warp &w,
-                                                                          uint32_t mask) {
+template<class T>
+__attribute__((target("avx2,fma"))) void fma_by_hardware(const Step &s, Warp &w, uint32_t mask) {
     const Row &a = w.rows[s.a], &b = w.rows[s.b], &c = w.rows[s.c];
     Row &to = w.rows[s.to];
     for (uint32_t l = 0; l < lanes; l++) {

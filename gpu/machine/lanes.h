@@ -62,8 +62,7 @@ template<class F, class D, class A> void unary(const Step &s, Warp &w, uint32_t 
 template<class F, class D, class A, class B> void binary(const Step &s, Warp &w, uint32_t mask) {
     const Row &a = w.rows[s.a], &b = w.rows[s.b];
     Row &to = w.rows[s.to];
-    for_lanes(mask,
-              [&](uint32_t l) { to[l] = pack<D>(F::of(unpack<A>(a[l]), unpack<B>(b[l]))); });
+    for_lanes(mask, [&](uint32_t l) { to[l] = pack<D>(F::of(unpack<A>(a[l]), unpack<B>(b[l]))); });
 }
 
 template<class F, class D, class A, class B, class C>

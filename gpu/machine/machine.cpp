@@ -210,8 +210,9 @@ private:
         for (uint32_t lane = 1; lane < lanes; lane++) {
             if ((w.begun >> lane & 1) == 0 || w.place[lane] == place) continue;
             launch_.report(Fault::divergent_barrier, launch_.program.steps[w.place[lane] - 1], w,
-                           lane, "thread " + std::to_string(w.number * lanes) +
-                                     " of its warp waits at another barrier");
+                           lane,
+                           "thread " + std::to_string(w.number * lanes) +
+                               " of its warp waits at another barrier");
         }
     }
 
@@ -222,7 +223,9 @@ private:
 
 void check_shape(const Program &p, const LaunchShape &s) {
     constexpr uint64_t most_threads = 1024, most_shared = 227 << 10, most_blocks = 65'535;
-    const auto refuse = [&](const std::string &what) { throw DeviceError("ptx", p.name + ": " + what); };
+    const auto refuse = [&](const std::string &what) {
+        throw DeviceError("ptx", p.name + ": " + what);
+    };
     uint64_t threads = 1;
     for (size_t d = 0; d < 3; d++) {
         if (s.block[d] == 0 || s.grid[d] == 0) refuse("a launch of 0 threads or blocks");

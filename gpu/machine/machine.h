@@ -1,4 +1,5 @@
-// The PTX machine: runs the kernels of a module block by block, and finds what a GPU would let pass.
+// The PTX machine: runs the kernels of a module block by block, and finds what a GPU would let
+// pass.
 //
 // The threads of a warp execute together; where they diverge, those at the lowest place in the text
 // run first. The warps of a block take turns from barrier to barrier. Blocks run one after another.
@@ -48,7 +49,8 @@ public:
     Memory memory;
 
     // Runs the kernel. `arguments` are the values of its parameters, at their offsets. Returns what
-    // was found; a finding that ends launches is the last one. Throws DeviceError if the shape is not a launch's.
+    // was found; a finding that ends launches is the last one. Throws DeviceError if the shape is
+    // not a launch's.
     std::vector<Finding> launch(const Program &p, const LaunchShape &shape,
                                 const std::vector<uint8_t> &arguments);
 

@@ -43,12 +43,12 @@ struct Step {
     uint32_t guard = 0, guard_flip = 0;  // the predicate, and the bits of its lanes to flip
     // Numbers of rows, or of predicates. What they mean is the instruction's business.
     uint32_t to = 0, a = 0, b = 0, c = 0;
-    uint32_t flip = 0;              // the lanes to flip of the predicate operand
-    uint32_t target = 0;            // of a branch
-    uint32_t count = 1;             // elements of a vector
-    uint64_t offset = 0;            // of an address
+    uint32_t flip = 0;               // the lanes to flip of the predicate operand
+    uint32_t target = 0;             // of a branch
+    uint32_t count = 1;              // elements of a vector
+    uint64_t offset = 0;             // of an address
     std::array<uint32_t, 4> list{};  // the rows of a vector
-    uint32_t list_used = 0;         // the elements that aren't _
+    uint32_t list_used = 0;          // the elements that aren't _
 };
 
 enum class Special : uint8_t { tid, ntid, ctaid, nctaid, laneid, warpid };
@@ -65,7 +65,7 @@ struct Program {
     uint32_t rows = 0, predicates = 0;
     std::vector<std::pair<uint32_t, uint64_t>> constants;  // row, value
     std::vector<SpecialRow> specials;
-    uint64_t shared_bytes = 0;      // without the dynamic ones, which follow
+    uint64_t shared_bytes = 0;  // without the dynamic ones, which follow
     uint64_t dynamic_alignment = 1;
     uint64_t local_bytes = 0;  // of each thread
 

@@ -66,10 +66,10 @@ void Lexer::advance() {
     next_ = {Token::Kind::end, {}, line_};
     if (at_ == text_.size() || text_[at_] == '\0') return;
     const char c = text_[at_];
-    next_.kind = c == '"'                               ? Token::Kind::text
-                 : std::isdigit((unsigned char)c)       ? Token::Kind::number
-                 : begins_word(c)                       ? Token::Kind::word
-                                                        : Token::Kind::sign;
+    next_.kind = c == '"'                         ? Token::Kind::text
+                 : std::isdigit((unsigned char)c) ? Token::Kind::number
+                 : begins_word(c)                 ? Token::Kind::word
+                                                  : Token::Kind::sign;
     next_.spelling = text_.substr(at_, length_of_token());
     at_ += next_.spelling.size();
 }

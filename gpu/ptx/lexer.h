@@ -23,10 +23,10 @@ public:
     explicit Lexer(std::string_view text) : text_(text) { advance(); }
     const Token &peek() const { return next_; }
     Token take();
-    bool accept(std::string_view s);           // takes the token if it is `s`
-    Token expect(std::string_view s);          // throws DeviceError if it isn't `s`
+    bool accept(std::string_view s);   // takes the token if it is `s`
+    Token expect(std::string_view s);  // throws DeviceError if it isn't `s`
     Token expect(Token::Kind kind, const char *what);
-    uint64_t integer();                        // takes an integer, which may have a minus sign
+    uint64_t integer();  // takes an integer, which may have a minus sign
 
 private:
     void advance();

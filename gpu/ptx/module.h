@@ -62,8 +62,8 @@ struct Entry {
     std::map<std::string, TypeName> registers;
     std::vector<Variable> variables;  // .shared and .local
     std::vector<Statement> code;
-    std::map<std::string, size_t> labels;     // the statement that follows each label
-    std::array<uint32_t, 3> most_threads{};   // .maxntid; 0 if it isn't stated
+    std::map<std::string, size_t> labels;    // the statement that follows each label
+    std::array<uint32_t, 3> most_threads{};  // .maxntid; 0 if it isn't stated
 };
 
 struct Module {

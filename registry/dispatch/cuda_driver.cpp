@@ -49,8 +49,7 @@ void use_model_cuda_driver() {
     const char *named = named_by_environment();
     const std::string wanted = named ? named : beside_this_library("libhalyard_cuda_model.so");
     if (d.library && d.name == wanted) return;
-    if (d.library)
-        throw DeviceError("cuda", "the driver is " + d.name + " already, not " + wanted);
+    if (d.library) throw DeviceError("cuda", "the driver is " + d.name + " already, not " + wanted);
     d.tried = true;
     if (!open(d, wanted)) {
         const char *why = dlerror();

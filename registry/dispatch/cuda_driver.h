@@ -5,8 +5,9 @@
 
 namespace halyard {
 
-// Opens the model driver (gpu/driver/driver.h), which needs no GPU, unless HALYARD_CUDA_DRIVER names
-// another one. Throws DeviceError if it can't be opened, or if another driver is open already.
+// Opens the model driver (gpu/driver/driver.h), which needs no GPU, unless HALYARD_CUDA_DRIVER
+// names another one. Throws DeviceError if it can't be opened, or if another driver is open
+// already.
 void use_model_cuda_driver();
 
 // Returns a function of the driver, which is opened first; null if there is none.

@@ -39,8 +39,7 @@ public:
 private:
     ModelDriver() {
         use_model_cuda_driver();
-        findings_ = reinterpret_cast<const char *(*)()>(
-            cuda_symbol("halyard_cuda_model_findings"));
+        findings_ = reinterpret_cast<const char *(*)()>(cuda_symbol("halyard_cuda_model_findings"));
         // Halide's pool would hide accesses beyond a buffer, and reads of what nobody wrote.
         halide_reuse_device_allocations(nullptr, false);
     }

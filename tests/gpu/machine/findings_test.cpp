@@ -40,7 +40,8 @@ TEST(Findings, AccessBeyondABuffer) {
     KernelRun run(text);
     run.add_unwritten(30 * 4);
     EXPECT_EQ(only(run.launch({{1, 1, 1}, {32, 1, 1}})),
-              "access out of bounds" + at(text, "st.global.u32 [", "block (0,0,0), thread (30,0,0)") +
+              "access out of bounds" +
+                  at(text, "st.global.u32 [", "block (0,0,0), thread (30,0,0)") +
                   ": 4 bytes at 120 of parameter 0, which has 120");
     EXPECT_TRUE(run.launch({{1, 1, 1}, {30, 1, 1}}).empty());
 }
@@ -83,7 +84,8 @@ TEST(Findings, UninitialisedRead) {
     KernelRun run(text);
     run.add_unwritten(32 * 4);
     EXPECT_EQ(only(run.launch({{1, 1, 1}, {32, 1, 1}})),
-              "uninitialised read" + at(text, "ld.global.u32 %r2", "block (0,0,0), thread (0,0,0)") +
+              "uninitialised read" +
+                  at(text, "ld.global.u32 %r2", "block (0,0,0), thread (0,0,0)") +
                   ": 4 bytes at 0 of parameter 0, which has 128 (32 times)");
 }
 
@@ -96,7 +98,7 @@ TEST(Findings, SharedMemoryOfAnEarlierBlockIsUninitialised) {
 second:
     ld.shared.u32 %r2, [0];
 )",
-                      ".shared .align 4 .b8 scratch[4];\n"));
+                            ".shared .align 4 .b8 scratch[4];\n"));
     const std::string found = only(run.launch({{2, 1, 1}, {1, 1, 1}}));
     EXPECT_NE(found.find("uninitialised read"), std::string::npos) << found;
     EXPECT_NE(found.find("block (1,0,0)"), std::string::npos) << found;
@@ -220,8 +222,9 @@ other:
     bar.sync 0;
 done:
 )"));
-    EXPECT_NE(only(run.launch({{1, 1, 1}, {32, 1, 1}})).find("of its warp waits at another barrier"),
-              std::string::npos);
+    EXPECT_NE(
+        only(run.launch({{1, 1, 1}, {32, 1, 1}})).find("of its warp waits at another barrier"),
+        std::string::npos);
 }
 
 TEST(Findings, ThreadsThatTakeAnotherWayMeetAtTheBarrier) {

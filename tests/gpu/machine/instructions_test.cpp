@@ -256,7 +256,8 @@ TEST(Instructions, ConversionsToIntegers) {
     EXPECT_EQ(to("rmi.s32.f32", -subnormal), -1);
     EXPECT_EQ(to("rmi.ftz.s32.f32", -subnormal), 0);
     EXPECT_EQ(bits_of("%rd4", "cvt.rzi.s64.f32 %rd4, %f1;\n", bits(nan_)), uint64_t(1) << 63);
-    EXPECT_EQ(bits_of("%rd4", "cvt.rzi.u64.f64 %rd4, %fd1;\n", bits(1.8e19)), 18000000000000000000U);
+    EXPECT_EQ(bits_of("%rd4", "cvt.rzi.u64.f64 %rd4, %fd1;\n", bits(1.8e19)),
+              18000000000000000000U);
     EXPECT_EQ(bits_of("%rs4", "cvt.rzi.s8.f32 %rs4, %f1;\n", bits(200.0f)), 127U);
     EXPECT_EQ(s32("cvt.s32.s8 %r4, %r1", 0xFF), 0xFFFFFFFFU);
     EXPECT_EQ(s32("cvt.u32.u8 %r4, %r1", 0x1FF), 0xFFU);
@@ -290,7 +291,8 @@ TEST(Instructions, ConversionsToFloats) {
     EXPECT_EQ(from_f64("rn.ftz", 1e-40), bits(0.0f));
     EXPECT_EQ(bits_of("%rs4", "cvt.rn.f16.f32 %rs4, %f1;\n", bits(65520.0f)), 0x7C00U);
     // Halfway between two f16, and a little more than f32 can hold.
-    EXPECT_EQ(bits_of("%rs4", "cvt.rn.f16.f64 %rs4, %fd1;\n", bits(1 + 0x1p-11 + 0x1p-40)), 0x3C01U);
+    EXPECT_EQ(bits_of("%rs4", "cvt.rn.f16.f64 %rs4, %fd1;\n", bits(1 + 0x1p-11 + 0x1p-40)),
+              0x3C01U);
     EXPECT_EQ(bits_of("%rs4", "cvt.rn.bf16.f32 %rs4, %f1;\n", bits(1.00390625f)), 0x3F80U);
     EXPECT_EQ(bits_of("%f4", "cvt.f32.f16 %f4, %rs1;\n", 0x0001), bits(0x1p-24f));
 }
@@ -312,9 +314,9 @@ TEST(Instructions, MovesAndVectors) {
     EXPECT_EQ(bits_of("%r4", "mov.b64 {_, %r4}, %rd1;\n", 0x200000001ULL), 2U);
     EXPECT_EQ(bits_of("%rd4", "mov.b64 %rd4, {%rs1, %rs2, %rs1, %rs3};\n", 1, 2, 3),
               0x0003000100020001ULL);
-    EXPECT_EQ(bits_of("%r4", "mov.b32 {%rs2, %rs3}, %r1;\nmov.b32 %r4, {%rs3, %rs2};\n",
-                      0x11223344),
-              0x33441122U);
+    EXPECT_EQ(
+        bits_of("%r4", "mov.b32 {%rs2, %rs3}, %r1;\nmov.b32 %r4, {%rs3, %rs2};\n", 0x11223344),
+        0x33441122U);
     EXPECT_EQ(bits_of("%r4", "mov.u32 %r4, %ntid.x;\n", 0), 1U);
 }
 
@@ -352,14 +354,27 @@ TEST(Instructions, LoadsAndStoresOfEachWidth) {
 TEST(Instructions, WhatTheMachineLacksIsRefusedByName) {
     EXPECT_EQ(refusal("ex2.approx.f32 %f1, %f2;"),
               "[ptx] line 12: ex2.approx.f32 is not supported");
-    for (const char *text : {
-             "div.full.f32 %f1, %f2, %f3;", "sqrt.approx.f32 %f1, %f2;", "add.rz.f32 %f1, %f2, %f3;",
-             "ld.u32 %r1, [%rd1];", "atom.global.add.u32 %r1, [%rd1], 1;", "cvt.f32.s32 %f1, %r1;",
-             "setp.lo.s32 %p1, %r1, %r2;", "mul.s32 %r1, %r2, %r3;", "call f;", "bar.sync 1;",
-             "shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", "ld.volatile.global.u32 %r1, [%rd1];",
-             "mul.ftz.f64 %fd1, %fd2, %fd3;", "bra nowhere;", "add.f32 %f1, %f2;",
-             "ld.param.u64 %rd1, [p9];", "ld.param.u64 %rd1, [p0+4];", "mov.u32 %r1, %clock;",
-             "mov.u32 %r1, %r99;", "@%r1 ret;", "st.global.v2.f32 [%rd1], %f1;"}) {
+    for (const char *text : {"div.full.f32 %f1, %f2, %f3;",
+                             "sqrt.approx.f32 %f1, %f2;",
+                             "add.rz.f32 %f1, %f2, %f3;",
+                             "ld.u32 %r1, [%rd1];",
+                             "atom.global.add.u32 %r1, [%rd1], 1;",
+                             "cvt.f32.s32 %f1, %r1;",
+                             "setp.lo.s32 %p1, %r1, %r2;",
+                             "mul.s32 %r1, %r2, %r3;",
+                             "call f;",
+                             "bar.sync 1;",
+                             "shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;",
+                             "ld.volatile.global.u32 %r1, [%rd1];",
+                             "mul.ftz.f64 %fd1, %fd2, %fd3;",
+                             "bra nowhere;",
+                             "add.f32 %f1, %f2;",
+                             "ld.param.u64 %rd1, [p9];",
+                             "ld.param.u64 %rd1, [p0+4];",
+                             "mov.u32 %r1, %clock;",
+                             "mov.u32 %r1, %r99;",
+                             "@%r1 ret;",
+                             "st.global.v2.f32 [%rd1], %f1;"}) {
         EXPECT_TRUE(refusal(text).starts_with("[ptx] line 12: ")) << text << refusal(text);
     }
 }
