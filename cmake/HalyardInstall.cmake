@@ -19,8 +19,9 @@ get_filename_component(_halide_lib "${_halide_libraries}" NAME)
 install(DIRECTORY "${HALIDE_ROOT}/include" DESTINATION "${_halide}")
 install(DIRECTORY "${_halide_libraries}/" DESTINATION "${_halide}/${_halide_lib}" FILES_MATCHING PATTERN "*.so" PATTERN "cmake" EXCLUDE)
 install(PROGRAMS "${HALIDE_GENGEN}" DESTINATION "${_halide}/bin")
-set_target_properties(halyard halyard_ascend halyard_ascend_device halyard_dsl halyard_op_sources halyard_registry halyard_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../${_halide}/${_halide_lib}")
+set_target_properties(halyard halyard_ascend halyard_ascend_device halyard_cuda_model halyard_dsl halyard_op_sources halyard_registry halyard_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../${_halide}/${_halide_lib}")
 install(TARGETS ${_libraries} halyard_command halyard_flags EXPORT HalyardTargets)
+install(TARGETS halyard_cuda_model)  # opened by use_model_cuda_driver()
 install(TARGETS halyard_ascend_device)  # opened by set_device("ascend"); nobody links it but the command
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${_package}")
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "dsl/diagnostic.h"
+#include "dsl/gpu/exact_ptx.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
 #include "dsl/tuple_update.h"
@@ -74,6 +75,7 @@ std::string Kernel::cache_key(const std::string &symbol) {
             all += constraints_of(b.parameter());
     }
     if (components_read_each_other(pipeline)) all += "-old_values";
+    if (instance.backend == "cuda") all += "-exact_ptx";
     if (!instance.fault.empty())
         all += lowered_text(symbol);  // the pipeline does not contain the fault
     return digest(all);
@@ -90,8 +92,10 @@ std::string Kernel::object(const std::string &symbol) {
 void Kernel::write_object(const std::string &path, const std::string &symbol, unsigned seconds) {
     const auto compile = [&] {
         try {
-            pipeline.compile_to({{Halide::OutputFileType::object, path}}, arguments(), symbol,
-                                target);
+            const Halide::Module module = pipeline.compile_to_module(arguments(), symbol, target);
+            const bool has_ptx = instance.backend == "cuda";
+            (has_ptx ? gpu::with_exact_ptx(module) : module)
+                .compile({{Halide::OutputFileType::object, path}});
         } catch (const Halide::Error &e) {
             throw diagnostic(*op, e, directives);
         }

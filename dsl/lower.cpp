@@ -2,6 +2,7 @@
 
 #include "dsl/ascend/tbe/forms.h"
 #include "dsl/diagnostic.h"
+#include "dsl/gpu/exact_ptx.h"
 #include "dsl/name_counters.h"
 
 #include <algorithm>
@@ -127,8 +128,12 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
         if (form == "asm")
             return instructions(compile_to_text(k, OutputFileType::assembly, scratch));
         if (form == "c") return compile_to_text(k, OutputFileType::c_source, scratch);
-        if (form == "opencl" || form == "ptx")
-            return compile_to_text(k, OutputFileType::device_code, scratch);
+        if (form == "opencl") return compile_to_text(k, OutputFileType::device_code, scratch);
+        if (form == "ptx") {
+            return gpu::ptx_of(gpu::with_exact_ptx(
+                k.pipeline.compile_to_module(k.arguments(), k.instance.symbol(k.op->name),
+                                             k.target)));
+        }
         if (k.instance.backend == "ascend") return ascend::text_of(k, form);
     } catch (const Halide::Error &e) {  // it is no std::exception
         throw diagnostic(*k.op, e, k.directives);

@@ -24,6 +24,8 @@ ALLOWED = {
     "registry": {"registry": ANYTHING},
     # Programs of Ascend chips and their simulator: below the lowering in dsl/ there is no Halide type.
     "ascend": {"ascend": ANYTHING, "registry": ["base/atomic_file", "base/error", "base/integer", "base/parallel", "base/text", "tensor/dtype"]},
+    # The PTX machine and its CUDA driver: neither Halide nor CUDA is below it.
+    "gpu": {"gpu": ANYTHING, "registry": ["base/error", "base/integer", "base/text", "tensor/dtype"]},
     "dsl": {"dsl": ANYTHING, "ascend": ANYTHING, "registry": BUILD_TIME_SAFE},
     "kernels": {"kernels": ANYTHING, "registry": ["base/integer", "base/text"], "ascend": ["program/builder"], "dsl": ANYTHING},
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
@@ -218,6 +220,8 @@ PLANTED = [
     ("registry/tensor/beside.cpp", '#include "tensor.h"\n', [(1, "from the project's root")]),
     ("ascend/program/ir.h", '#include "registry/tensor/dtype.h"\n#include <Halide.h>\n', [(2, "ascend may not include Halide.h")]),
     ("ascend/lower.cpp", '#include "dsl/op.h"\n#include "registry/tensor/tensor.h"\n', [(1, "ascend may not include dsl/"), (2, "not registry/tensor/tensor.h")]),
+    ("gpu/machine/step.cpp", '#include "registry/base/error.h"\n#include "dsl/op.h"\n#include "HalideRuntime.h"\n',
+     [(2, "gpu may not include dsl/"), (3, "gpu may not include HalideRuntime.h")]),
     ("dsl/op.h", '#include "registry/op/signature.h"\n#include <Halide.h>\n', []),
     ("dsl/op.cpp", '\n#include "registry/tensor/tensor.h"\n', [(2, "dsl may include of registry/ only")]),
     ("kernels/rowwise/softmax.cpp", '#include "dsl/op.h"\n#include "hwy/highway.h"\n', [(2, "kernels may not include hwy/")]),

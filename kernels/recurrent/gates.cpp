@@ -163,7 +163,9 @@ struct GruValue {
 };
 
 struct GruGates : Gates {
-    GruGates() : Gates("gru_gates", "xs[n,3,h] hs[n,3,h] hx[n,h] -> hy[n,h]", 12) {}
+    GruGates() : Gates("gru_gates", "xs[n,3,h] hs[n,3,h] hx[n,h] -> hy[n,h]", 2) {
+        contract.measure = Contract::products;  // both sums may cancel
+    }
     Func xs = input("xs"), hs = input("hs"), hx = input("hx");
     Func hy = output("hy");
     void algorithm() override {
@@ -171,9 +173,15 @@ struct GruGates : Gates {
         hy(x, n) = g.candidate + g.z * (hx(x, n) - g.candidate);
     }
     void reference(Problem &p) const override {
+        Array &abs_sum = p.abs_sum["hy"] = Array(p("hy").shape);
         each(p, [&](int64_t i, int64_t k) {
             const GruValue g(p, i, k);
-            p("hy")(i, k) = g.candidate + g.z * (p("hx")(i, k) - g.candidate);
+            const double h = p("hx")(i, k);
+            p("hy")(i, k) = g.candidate + g.z * (h - g.candidate);
+            const double argument = std::fabs(p("xs")(i, new_gate, k)) +
+                                    std::fabs(g.r * p("hs")(i, new_gate, k));
+            abs_sum(i, k) = (1 - g.candidate * g.candidate) * argument + std::fabs(g.candidate) +
+                            g.z * (std::fabs(h) + std::fabs(g.candidate));
         });
     }
 };

@@ -68,6 +68,9 @@ std::string gradient_dtypes(const OpRecord &op);
 void check_adjoints(const Op &op, const Options &o, Report &r);
 // Checks the OpenCL kernel, if there is a device and the op has a GPU schedule.
 void check_device(const Op &op, const Options &o, Report &r);
+// Checks the CUDA kernel of every dtype and sample on the PTX machine, or on the driver that
+// HALYARD_CUDA_DRIVER names. check_op() doesn't run it. Throws DeviceError without a driver.
+void check_cuda(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
 // doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);

@@ -6,6 +6,7 @@
 #include "dsl/kernel.h"
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
+#include "tests/tools/check/row_sums.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {
@@ -13,60 +14,6 @@ namespace {
 
 using testing::AllOf, testing::Contains, testing::Each, testing::HasSubstr, testing::IsEmpty,
     testing::Not;
-
-// y = the sums of x's rows.
-struct RowSums : Op {
-    explicit RowSums(const std::string &name) : Op(name, "x[n,c] -> y[n]") {
-        dtypes = {"f32"};
-        gpu = true;
-        contract = {Contract::normwise, 8};
-        samples = {"n=1 c=1", "n=2 c=21", "n=5 c=64"};
-    }
-    Func x = input("x");
-    Func y = output("y");
-    Func total{"total"};
-    Var n{"n"}, ni{"ni"};
-    RDom k;
-    RVar ko{"ko"}, ki{"ki"};
-
-    void algorithm() override {
-        k = RDom(0, size("c"));
-        total(n) += x(k, n);
-        y(n) = total(n);
-    }
-    void schedule(const Cpu &) override { total.compute_root(); }
-    void schedule(const Gpu &) override {
-        store().gpu_tile(n, ni, 8, Tail::GuardWithIf);
-        total.compute_root().gpu_tile(n, ni, 8, Tail::GuardWithIf);
-        total.update().gpu_tile(n, ni, 8, Tail::GuardWithIf);
-    }
-    void reference(Problem &p) const override {
-        for (int64_t i = 0; i < p["n"]; i++) {
-            p("y")(i) = 0;
-            for (int64_t j = 0; j < p["c"]; j++)
-                p("y")(i) += p("x")(i, j);
-        }
-    }
-};
-
-struct SoundSums : RowSums {
-    SoundSums() : RowSums("sound_sums") {}
-};
-
-// The work items of a row add to one element.
-struct RacyGpuSums : RowSums {
-    RacyGpuSums() : RowSums("racy_gpu_sums") {}
-    void schedule(const Gpu &) override {
-        store().gpu_tile(n, ni, 8, Tail::GuardWithIf);
-        total.compute_root().gpu_tile(n, ni, 8, Tail::GuardWithIf);
-        total.update()
-            .allow_race_conditions()
-            .split(k, ko, ki, 8, Tail::GuardWithIf)
-            .reorder(ko, ki, n)
-            .gpu_blocks(n)
-            .gpu_threads(ki);
-    }
-};
 
 // Threads add to one element.
 struct RacyCpuSums : RowSums {
@@ -78,19 +25,6 @@ struct RacyCpuSums : RowSums {
             .split(k, ko, ki, 8, Tail::GuardWithIf)
             .reorder(ki, n, ko)
             .parallel(ko);
-    }
-};
-
-// The kernel promises that the element after a row's last is in the row, reads it, and ignores the
-// result.
-struct ReadsPast : RowSums {
-    ReadsPast() : RowSums("reads_past") {}
-    void algorithm() override {
-        k = RDom(0, size("c"));
-        total(n) += x(k, n) +
-                    select(x(unsafe_promise_clamped(k + 1, 0, size("c") - 1), n) == -1e30_r, 1_r,
-                           0_r);
-        y(n) = total(n);
     }
 };
 

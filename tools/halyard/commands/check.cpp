@@ -176,6 +176,7 @@ check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
                                     const check::Options &options) {
     if (is_ascend(o.device)) return {{"ascend", check::check_ascend}};
     if (o.device == "opencl") return {{"device", check::check_device}};
+    if (o.device == "cuda") return {{"cuda", check::check_cuda}};
     if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
     return check::checks_of(op, options);
 }
@@ -207,8 +208,9 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     else if (is_ascend(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
-    } else if (o.device == "opencl") {
-        refuse_idle(sub, "with --device opencl", {"ops", "--device", "--jobs", "--json", "--all"});
+    } else if (o.device == "opencl" || o.device == "cuda") {
+        refuse_idle(sub, "with --device " + o.device,
+                    {"ops", "--device", "--jobs", "--json", "--all"});
     } else if (!o.fuzz.empty()) {
         refuse_idle(sub, "with --fuzz",
                     {"ops", "--fuzz", "--device", "--isa", "--seed", "--jobs", "--json", "--all"});
@@ -331,10 +333,10 @@ void add_check(CLI::App &app, Run &selected) {
         "--legality", o->legality,
         "Also find races and accesses out of bounds of CPU kernels, compiled with sanitizers");
     sub->add_option("--device,--backend", o->device,
-                    "opencl, " + ascend_names() +
-                        ": only this device, which is simulated for Ascend, against the reference; "
-                        "default: cpu")
-        ->check(cpu_or_ascend() | CLI::IsMember({"opencl"}));
+                    "opencl, cuda, " + ascend_names() +
+                        ": only this device, which is simulated for cuda and Ascend, against the "
+                        "reference; default: cpu")
+        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda"}));
     sub->add_option("--refused", o->refused,
                     "With --device ascend: a list of ops and dtypes that may lack programs; other "
                     "ones without programs fail, and so do entries that have them all");

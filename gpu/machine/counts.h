@@ -1,0 +1,29 @@
+// What a launch did, counted.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace halyard::ptx {
+
+struct Executed {
+    uint64_t warps = 0;  // instructions issued to a warp
+    uint64_t lanes = 0;  // and the threads that executed them
+};
+
+struct Counts {
+    std::map<std::string, Executed> by_opcode;  // "ld.global.f32"
+    uint64_t warp_instructions = 0, lane_instructions = 0;
+    uint64_t branches = 0, divergent_branches = 0;  // of warps
+    uint64_t barriers = 0;                          // of blocks
+    // A request is a warp's access. A sector is 32 bytes of global memory, aligned to 32.
+    uint64_t global_loads = 0, global_stores = 0, load_sectors = 0, store_sectors = 0;
+    // Shared memory answers a request in one wavefront, or more if its bytes need several words of
+    // a bank.
+    uint64_t shared_requests = 0, shared_wavefronts = 0, least_wavefronts = 0;
+    uint64_t blocks = 0, launches = 0;
+
+    void add(const Counts &o);
+};
+
+}  // namespace halyard::ptx

@@ -1,0 +1,57 @@
+#include "dsl/gpu/exact_ptx.h"
+
+#include <gtest/gtest.h>
+
+#include "dsl/all_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
+#include "dsl/kernel.h"
+#include "dsl/lower.h"
+
+namespace halyard::gpu {
+namespace {
+
+TEST(ExactPtx, RoundsExplicitlyAndKeepsSubnormals) {
+    EXPECT_EQ(exact_ptx("\tmul.f32 \t%f1, %f2, %f3;\n"
+                        "@%p1 add.f64 %fd1, %fd2, %fd3;\n"
+                        "\tsub.f32\t%f1, %f2, %f3;\n"
+                        "\tfma.rn.f32 %f1, %f2, %f3, %f4;\n"
+                        "\tadd.rn.f32 %f1, %f2, %f3;\n"
+                        "\tadd.s32 %r1, %r2, %r3;\n"
+                        "\tcvt.rmi.ftz.f32.f32 %f1, %f2;\n"
+                        "\tadd.ftz.f32 %f1, %f2, %f3;\n",
+                        {}),
+              "\tmul.rn.f32 \t%f1, %f2, %f3;\n"
+              "@%p1 add.rn.f64 %fd1, %fd2, %fd3;\n"
+              "\tsub.rn.f32\t%f1, %f2, %f3;\n"
+              "\tfma.rn.f32 %f1, %f2, %f3, %f4;\n"
+              "\tadd.rn.f32 %f1, %f2, %f3;\n"
+              "\tadd.s32 %r1, %r2, %r3;\n"
+              "\tcvt.rmi.f32.f32 %f1, %f2;\n"
+              "\tadd.rn.f32 %f1, %f2, %f3;\n");
+}
+
+TEST(ExactPtx, StatesTheThreadsOfABlock) {
+    const std::string kernel = "(\n\t.param .u64 p\n)\n{\n\tret;\n}\n";
+    EXPECT_EQ(exact_ptx(".visible .entry a" + kernel + ".visible .entry b" + kernel,
+                        {{"b", {16, 8, 1}}}),
+              ".visible .entry a" + kernel +
+                  ".visible .entry b(\n\t.param .u64 p\n)\n.maxntid 16, 8, 1\n{\n\tret;\n}\n");
+}
+
+TEST(ExactPtx, IsWhatAKernelIsCompiledTo) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    const auto ptx = [](const std::string &op) {
+        Instance i;
+        i.backend = "cuda";
+        i.variant = variant(*op_table().make(op));
+        Kernel k(op_table().make(op), i);
+        return text_of(k, "ptx", "");
+    };
+    const std::string floor = ptx("floor");
+    EXPECT_NE(floor.find("cvt.rmi.f32.f32"), std::string::npos) << floor;
+    EXPECT_NE(floor.find(".maxntid 64, 1, 1"), std::string::npos) << floor;
+    EXPECT_NE(ptx("sub").find("sub.rn.f32"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace halyard::gpu

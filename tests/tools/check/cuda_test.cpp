@@ -1,0 +1,84 @@
+// Tests the check on the PTX machine: sound kernels pass, faults are found with the Func and the
+// directive at fault, and the kernels of the kit's ops give what their references give.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "dsl/all_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
+#include "dsl/kernel.h"
+#include "primitives/library.h"
+#include "tests/tools/check/row_sums.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+namespace {
+
+using testing::AllOf, testing::Contains, testing::HasSubstr, testing::IsEmpty;
+
+// Lists the op, as programs with its kernels do.
+template<class T> T registered() {
+    const T op;
+    op_table().add<T>();
+    static const OpFile file{"", {op}, {}};
+    library().add({&file});
+    return T();
+}
+
+Report run(const Op &op) {
+    Report r = run_check(op, "cuda", check_cuda, {});
+    r.op = op.name;
+    for (auto &f : r.failures)
+        std::printf("    %s\n", f.c_str());
+    return r;
+}
+
+TEST(CudaCheck, PassesASoundReduction) {
+    const Report r = run(registered<SoundSums>());
+    EXPECT_THAT(r.failures, IsEmpty());
+    EXPECT_EQ(r.passed, 3);
+}
+
+TEST(CudaCheck, FindsARaceOfAReduction) {
+    const Report r = run(registered<RacyGpuSums>());
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("cuda f32 'n=2 c=21': race in `total` update 0: "
+                                         "allow_race_conditions()"),
+                               HasSubstr("gpu_threads(ki) over a reduction, line "),
+                               HasSubstr(", block (0,0,0), thread (5,0,0): 4 bytes at 0 of "
+                                         "parameter 0, which has 8: another thread read it with "
+                                         "no barrier between"))));
+}
+
+TEST(CudaCheck, FindsAReadBeyondATensor) {
+    const Report r = run(registered<ReadsPast>());
+    EXPECT_THAT(r.failures, Contains(AllOf(HasSubstr("'n=1 c=1': access out of bounds in `total` "
+                                                     "update 0: gpu_blocks(n), gpu_threads(ni), "),
+                                           HasSubstr(": 4 bytes at 4 of parameter "),
+                                           HasSubstr(", which has 4"))));
+}
+
+// Runs the kernels of every op, which takes most of an hour, if HALYARD_ALL_PTX is set, else those
+// of every 16th op.
+TEST(CudaCheck, OpsGiveWhatTheirReferencesGive) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    const int step = std::getenv("HALYARD_ALL_PTX") ? 1 : 16;
+    int pairs = 0, ran = 0, seen = 0, samples = 0;
+    for (const std::string &name : op_table().names()) {
+        const OpPtr op = op_table().make(name);
+        const auto of_op = std::ranges::count_if(
+            op->dtypes, [&](const std::string &dtypes) { return gpu::has_kernel(*op, dtypes); });
+        pairs += int(of_op);
+        if (of_op == 0 || library().find(name)->kernels.empty() || seen++ % step != 0) continue;
+        const Report r = run(*op);
+        EXPECT_THAT(r.failures, IsEmpty()) << name;
+        ran += int(of_op);
+        samples += r.passed;
+    }
+    std::printf("[PTX machine] %d of %d op x dtype pairs ran, %d results\n", ran, pairs, samples);
+    EXPECT_GE(ran, pairs / step / 2);
+}
+
+}  // namespace
+}  // namespace halyard::check

@@ -1,0 +1,140 @@
+// Runs an op's CUDA kernels on the PTX machine, which needs no GPU (gpu/machine/machine.h), through
+// Halide's own run time: only the driver below it is the model. Results are compared with the
+// reference, and what the machine finds is a failure.
+#include <sstream>
+
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "dsl/gpu/gpu_kernels.h"
+#include "primitives/library.h"
+#include "registry/dispatch/cuda_driver.h"
+#include "registry/dispatch/device.h"
+#include "registry/dispatch/force.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
+#include "tools/check/check.h"
+#include "tools/check/record.h"
+#include "tools/check/stages.h"
+
+namespace halyard::check {
+namespace {
+
+// The driver below Halide's run time.
+class ModelDriver {
+public:
+    // Throws DeviceError if it can't be opened.
+    static ModelDriver &get() {
+        static ModelDriver one;
+        return one;
+    }
+    // Returns the lines of what was found since the last call. A real driver finds nothing.
+    std::vector<std::string> findings() const {
+        std::vector<std::string> lines;
+        std::istringstream text(findings_ ? findings_() : "");
+        for (std::string line; std::getline(text, line);)
+            lines.push_back(line);
+        return lines;
+    }
+
+private:
+    ModelDriver() {
+        use_model_cuda_driver();
+        findings_ = reinterpret_cast<const char *(*)()>(cuda_symbol("halyard_cuda_model_findings"));
+        // Halide's pool would hide accesses beyond a buffer, and reads of what nobody wrote.
+        halide_reuse_device_allocations(nullptr, false);
+    }
+
+    const char *(*findings_)() = nullptr;
+};
+
+// The CUDA kernel of one set of dtypes, as the only kernel of its op.
+class CudaKernel {
+public:
+    CudaKernel(const Op &op, const std::string &dtypes)
+        : op_(op), kernel_(op_table().make(op.name), instance(op, dtypes)),
+          stages_(stages_of(kernel_)), registered_(library().at(op.name)) {
+        const Instance &i = kernel_.instance;
+        registered_.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel_.lanes,
+                                i.tunables.values(), kernel_.load()}};
+    }
+
+    void check_sample(const std::string &sample, Report &r) {
+        const Instance &i = kernel_.instance;
+        const std::string what = "cuda " + i.dtypes + " '" + sample + "'";
+        Case c(op_, sample, i.dtypes, 6);
+        // Dispatch never sends empty tensors to a device.
+        if (has_empty_tensor(c)) return;
+        c.solve(op_);
+        begin_step(what);
+        std::string error;
+        std::vector<Tensor> results;
+        try {
+            results = run(c);
+        } catch (const Error &e) {
+            error = e.what();
+            release_devices();  // the context is lost with the launch that failed
+        }
+        const std::vector<std::string> found = ModelDriver::get().findings();
+        for (const std::string &line : found)
+            r.fail(what, explained_line(line));
+        if (!error.empty() && found.empty()) r.fail(what, error);
+        if (!error.empty()) return;
+        for (size_t k = 0; k < results.size(); k++) {
+            const std::string &name = op_.sig.outputs[k].name;
+            r.expect(what, compare(op_, name, results[k], c.problem));
+        }
+    }
+
+private:
+    static Instance instance(const Op &op, const std::string &dtypes) {
+        Instance i;
+        i.backend = "cuda";
+        i.dtypes = dtypes;
+        i.variant = gpu::variant(op);
+        return i;
+    }
+
+    std::vector<Tensor> run(const Case &c) const {
+        const Instance &i = kernel_.instance;
+        const Force force(i.isa, i.variant, i.backend);
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
+        const Plan p = make_plan(registered_, metas, c.attrs);
+        std::vector<Tensor> out;
+        for (auto &o : p.outputs)
+            out.push_back(Tensor::zeros(o.shape, o.dtype));
+        run_plan(p, c.in, c.attrs, out);
+        return out;
+    }
+
+    // Adds the Func, and where its schedule stands, to a line with the name of a kernel:
+    // "race in KERNEL, line 12 ...".
+    std::string explained_line(const std::string &line) const {
+        const size_t in = line.find(" in ");
+        const size_t end = line.find(", line ");
+        if (in == std::string::npos || end == std::string::npos || in > end) return line;
+        const std::string kernel = line.substr(in + 4, end - in - 4);
+        return line.substr(0, in + 4) + explained(stages_, kernel) + line.substr(end);
+    }
+
+    const Op &op_;
+    Kernel kernel_;
+    const std::vector<Stage> stages_;
+    RegisteredOp registered_;
+};
+
+}  // namespace
+
+void check_cuda(const Op &op, const Options &o, Report &r) {
+    if (op.form == Form::composite) return;
+    ModelDriver::get();
+    for (const std::string &dtypes : op.dtypes) {
+        if (!gpu::has_kernel(op, dtypes) || (!o.dtypes.empty() && dtypes != o.dtypes)) continue;
+        CudaKernel kernel(op, dtypes);
+        for (const std::string &sample : op.samples)
+            kernel.check_sample(sample, r);
+    }
+}
+
+}  // namespace halyard::check
