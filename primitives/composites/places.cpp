@@ -5,6 +5,7 @@
 
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
+#include "registry/tensor/host_step.h"
 
 namespace halyard {
 namespace {

@@ -5,10 +5,13 @@
 #include <sstream>
 
 #include "bench/harness/progress.h"
+#include "dsl/call_site.h"
+#include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/version.h"
 #include "registry/dispatch/device.h"
+#include "registry/op/author_location.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/own_process.h"
@@ -118,6 +121,8 @@ int main(int argc, char **argv) {
             command::flush_standard_output();
             return 0;
         }
+        provide_opencl_cache();
+        set_author_location([] { return CallSite::here().author_location(); });
         if (threads >= 0)
             set_threads(threads);
         else
