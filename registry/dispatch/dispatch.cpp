@@ -171,7 +171,8 @@ void check_output(const Plan &plan, size_t k, const Tensor &out) {
 }
 
 bool same_elements(const Tensor &a, const Tensor &b) {
-    return a.impl()->data == b.impl()->data && a.shape() == b.shape() && a.dense() && a.dtype() == b.dtype();
+    return a.impl()->data == b.impl()->data && a.shape() == b.shape() && a.dense() &&
+           a.dtype() == b.dtype();
 }
 
 // Throws if `out`, output k of several, overlaps an input in a way that would change results.
