@@ -16,10 +16,10 @@ enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
 
 // Options without a value are left as they are.
 struct ContextOptions {
-    // With GRAPH_MODE a training step's forward and backward pass, and a cell that is called outside
-    // of a tape, are captured in their first call, and run as a program after it (graph/replay.h).
-    // The results are the same to the last bit. What can't be captured runs op by op, as all does
-    // in PYNATIVE_MODE, and a message says why.
+    // With GRAPH_MODE a training step's forward and backward pass, and a cell that is called
+    // outside of a tape, are captured in their first call, and run as a program after it
+    // (graph/replay.h). The results are the same to the last bit. What can't be captured runs op by
+    // op, as all does in PYNATIVE_MODE, and a message says why.
     std::optional<ExecutionMode> mode = {};
     // "CPU", "GPU" (OpenCL, if this build has such kernels), or a simulated chip: "Ascend910" (also
     // "Ascend"), "Ascend910B" or "Ascend310".
