@@ -14,7 +14,7 @@ class OpTable;
 
 // To be raised with every change of the types that such a library uses: OpRecord, KernelEntry,
 // KernelFn, Op, Tensor.
-inline constexpr int32_t kernel_abi = 4;
+inline constexpr int32_t kernel_abi = 5;
 
 struct KernelLibrary {
     // abi, record_bytes and kit keep their types and offsets in every version: they are read before
