@@ -60,4 +60,10 @@ MemoryPlan plan_memory(const Graph &graph) {
     return plan;
 }
 
+Tensor memory_of(size_t bytes) {
+    constexpr size_t most = (size_t(1) << 31) - 1;  // elements of a tensor
+    if (bytes <= most) return Tensor::empty({int64_t(bytes)}, DType::u8);
+    return Tensor::empty({int64_t((bytes + 7) / 8)}, DType::i64);
+}
+
 }  // namespace halyard::graph

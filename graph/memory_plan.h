@@ -17,4 +17,7 @@ struct MemoryPlan {
 // where it fits. Lifetimes must have been found.
 MemoryPlan plan_memory(const Graph &graph);
 
+// Returns a new dense tensor of at least this many bytes.
+Tensor memory_of(size_t bytes);
+
 }  // namespace halyard::graph

@@ -9,24 +9,15 @@
 namespace halyard::graph {
 namespace {
 
-Tensor bytes_of_memory(size_t bytes) {
-    constexpr size_t most = size_t(1) << 31;  // elements of a tensor
-    if (bytes < most) return Tensor::empty({int64_t(bytes)}, DType::u8);
-    return Tensor::empty({int64_t((bytes + 7) / 8)}, DType::i64);
+bool is_temporary(const Graph &graph, const View &v) {
+    return graph.buffers[size_t(v.buffer)].role == Role::temporary;
 }
 
 }  // namespace
 
 Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(graph_)) {
-    arena_ = bytes_of_memory(memory_.bytes);
-    for (size_t k = 0; k < graph_.buffers.size(); k++) {
-        const Buffer &b = graph_.buffers[k];
-        if (b.role == Role::temporary)
-            memories_.push_back(
-                arena_.with_memory(DType::u8, {0}, {1}, int64_t(memory_.offsets[k])));
-        else
-            memories_.push_back(b.held);
-    }
+    for (const Buffer &b : graph_.buffers)
+        memories_.push_back(b.held);
     for (const Node &n : graph_.nodes)
         prepare(n);
 }
@@ -43,8 +34,9 @@ Tensor Program::tensor_of(const View &v) const {
 void Program::prepare(const Node &n) {
     Step s;
     const auto add = [&](const View &v, std::vector<Tensor> &to, std::vector<size_t> &changing) {
+        const bool is_set_later = changes(v) || is_temporary(graph_, v);
         if (changes(v)) changing.push_back(to.size());
-        to.push_back(changes(v) ? Tensor() : tensor_of(v));
+        to.push_back(is_set_later ? Tensor() : tensor_of(v));
     };
     for (const View &v : n.in)
         add(v, s.in, s.changing_in);
@@ -57,6 +49,31 @@ void Program::prepare(const Node &n) {
         s.plan = std::make_shared<const Plan>(make_plan(*n.op, metas, *n.attrs));
     }
     steps_.push_back(std::move(s));
+}
+
+// Calls f(view, tensor) for every operand in the arena.
+template<class F> void Program::for_each_temporary(const F &f) {
+    for (size_t k = 0; k < steps_.size(); k++) {
+        const Node &n = graph_.nodes[k];
+        for (size_t i = 0; i < n.in.size(); i++)
+            if (is_temporary(graph_, n.in[i])) f(n.in[i], steps_[k].in[i]);
+        for (size_t i = 0; i < n.out.size(); i++)
+            if (is_temporary(graph_, n.out[i])) f(n.out[i], steps_[k].out[i]);
+    }
+}
+
+void Program::bind(const Tensor &arena) {
+    if (arena_.defined() && arena_.same_memory(arena)) return;
+    arena_ = arena;
+    for_each_temporary([&](const View &v, Tensor &t) {
+        const auto offset = int64_t(memory_.offsets[size_t(v.buffer)]) + v.offset;
+        t = arena.with_memory(v.dtype, v.shape, v.strides, offset);
+    });
+}
+
+void Program::release_arena() {
+    for_each_temporary([](const View &, Tensor &t) { t = {}; });
+    arena_ = {};
 }
 
 bool Program::is_outdated() const {
@@ -123,7 +140,8 @@ Tensor Program::result_of(const View &v, std::span<const Tensor> arguments) cons
     return is_itself ? argument : tensor_of(v);
 }
 
-std::vector<Tensor> Program::run(std::span<const Tensor> arguments) {
+std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor &arena) {
+    bind(arena);
     std::vector<RngState> draws;
     for (int k = 0; k < graph_.draws; k++)
         draws.push_back(Random::next().state());
@@ -141,7 +159,7 @@ std::vector<Tensor> Program::run(std::span<const Tensor> arguments) {
     for (size_t k = 0; k < graph_.buffers.size(); k++) {
         const Buffer &b = graph_.buffers[k];
         if (b.role == Role::input) memories_[k] = arguments[size_t(b.input)];
-        if (b.role == Role::output) memories_[k] = bytes_of_memory(b.bytes);
+        if (b.role == Role::output) memories_[k] = memory_of(b.bytes);
     }
     for (size_t k = 0; k < steps_.size(); k++) {
         if (graph_.nodes[k].draw >= 0) set_draw(graph_.nodes[k], draws);

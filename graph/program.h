@@ -1,5 +1,5 @@
-// Program: a graph that is ready to run. Its calls are planned and its temporaries placed, so a run
-// allocates only what it returns.
+// Program: a graph that is ready to run. Its calls are planned and its temporaries placed in an
+// arena, which programs may share, so a run allocates only what it returns.
 #pragma once
 #include <memory>
 #include <span>
@@ -16,9 +16,12 @@ public:
     // Plans the calls. Throws what planning throws, and MemoryError.
     explicit Program(Graph graph);
 
-    // Runs the graph on arguments of the dtypes, shapes and strides it was captured with. Not
-    // thread-safe.
-    std::vector<Tensor> run(std::span<const Tensor> arguments);
+    // Runs the graph on arguments of the dtypes, shapes and strides it was captured with. The
+    // arena is a dense tensor of at least memory().bytes bytes, whose elements are overwritten. The
+    // program keeps it for the next run. Not thread-safe.
+    std::vector<Tensor> run(std::span<const Tensor> arguments, const Tensor &arena);
+    // Lets go of the arena.
+    void release_arena();
 
     const Graph &graph() const { return graph_; }
     const MemoryPlan &memory() const { return memory_; }
@@ -39,6 +42,8 @@ private:
     bool changes(const View &v) const;
     Tensor tensor_of(const View &v) const;
     void prepare(const Node &n);
+    void bind(const Tensor &arena);
+    template<class F> void for_each_temporary(const F &f);
     void run_step(Node &n, Step &s);
     void set_draw(Node &n, const std::vector<RngState> &draws) const;
     Tensor result_of(const View &v, std::span<const Tensor> arguments) const;

@@ -127,6 +127,17 @@ std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, c
     return out;
 }
 
+std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) {
+    const size_t needed = e.program->memory().bytes;
+    if (!arena_.defined() || arena_.bytes() < needed) {
+        for (Entry &other : entries_)
+            if (other.program) other.program->release_arena();
+        arena_ = {};
+        arena_ = memory_of(needed);
+    }
+    return e.program->run(arguments, arena_);
+}
+
 std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Settings &settings,
                                 const Function &f) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -140,7 +151,7 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Setting
     }
     if (!e.program) return capture(e, arguments, f);
     if (is_audited(e.calls)) return audit(e, arguments, f);
-    return e.program->run(arguments);
+    return replay(e, arguments);
 }
 
 std::vector<std::string> Replay::texts() const {

@@ -64,11 +64,13 @@ private:
     Entry &entry_for(std::span<const Tensor> arguments, const Settings &settings);
     std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f);
     std::vector<Tensor> audit(Entry &e, std::span<const Tensor> arguments, const Function &f);
+    std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments);
     void report(const std::string &reason);
 
     const std::string name_;
     mutable std::mutex mutex_;  // held while a program of this function runs
     std::list<Entry> entries_;  // the one that was used last first
+    Tensor arena_;              // of all programs, as large as the largest needs it
     std::string reason_;
 };
 

@@ -264,6 +264,23 @@ TEST_F(GraphMode, KeepsABoundedNumberOfPrograms) {
     EXPECT_EQ(cell.graphs().size(), graph::Replay::most_programs);
 }
 
+TEST_F(GraphMode, ProgramsShareTheirMemory) {
+    set_context({.mode = GRAPH_MODE});
+    const SmallNet net;
+    const auto run_all = [&] {
+        for (int rows = 30; rows > 0; rows--)
+            for (int k = 0; k < 3; k++)
+                net(batch_of(rows, k).data);
+    };
+    net(batch_of(30, 0).data);
+    net(batch_of(30, 0).data);
+    net(batch_of(30, 0).data);
+    const int64_t with_one = memory::stats().live_bytes;
+    run_all();
+    EXPECT_EQ(net.graphs().size(), 30u);
+    EXPECT_LE(memory::stats().live_bytes, with_one + 4096);
+}
+
 TEST_F(GraphMode, ReturnsItsArgument) {
     set_context({.mode = GRAPH_MODE});
     const nn::Identity cell;
