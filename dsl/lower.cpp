@@ -130,9 +130,8 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
         if (form == "c") return compile_to_text(k, OutputFileType::c_source, scratch);
         if (form == "opencl") return compile_to_text(k, OutputFileType::device_code, scratch);
         if (form == "ptx") {
-            return gpu::ptx_of(gpu::with_exact_ptx(
-                k.pipeline.compile_to_module(k.arguments(), k.instance.symbol(k.op->name),
-                                             k.target)));
+            return gpu::ptx_of(gpu::with_exact_ptx(k.pipeline.compile_to_module(
+                k.arguments(), k.instance.symbol(k.op->name), k.target)));
         }
         if (k.instance.backend == "ascend") return ascend::text_of(k, form);
     } catch (const Halide::Error &e) {  // it is no std::exception

@@ -1,6 +1,7 @@
 // Halide's PTX leaves two things open that our results depend on, and changes a third.
 //
-// - ptxas may fuse mul.f32 with add.f32 into one rounding. LLVM has fused what may be fused, so what
+// - ptxas may fuse mul.f32 with add.f32 into one rounding. LLVM has fused what may be fused, so
+// what
 //   it left apart is to stay apart: with .rn it does.
 // - cvt.rmi.ftz.f32.f32, Halide's floor, sees 0 for a subnormal: floor(-1e-40) would be -0, not -1.
 //   Without .ftz subnormals are kept, as everywhere else.

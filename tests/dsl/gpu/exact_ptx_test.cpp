@@ -32,10 +32,10 @@ TEST(ExactPtx, RoundsExplicitlyAndKeepsSubnormals) {
 
 TEST(ExactPtx, StatesTheThreadsOfABlock) {
     const std::string kernel = "(\n\t.param .u64 p\n)\n{\n\tret;\n}\n";
-    EXPECT_EQ(exact_ptx(".visible .entry a" + kernel + ".visible .entry b" + kernel,
-                        {{"b", {16, 8, 1}}}),
-              ".visible .entry a" + kernel +
-                  ".visible .entry b(\n\t.param .u64 p\n)\n.maxntid 16, 8, 1\n{\n\tret;\n}\n");
+    EXPECT_EQ(
+        exact_ptx(".visible .entry a" + kernel + ".visible .entry b" + kernel, {{"b", {16, 8, 1}}}),
+        ".visible .entry a" + kernel +
+            ".visible .entry b(\n\t.param .u64 p\n)\n.maxntid 16, 8, 1\n{\n\tret;\n}\n");
 }
 
 TEST(ExactPtx, IsWhatAKernelIsCompiledTo) {
