@@ -294,8 +294,6 @@ void parameter_of(Decoder &d, const Operand &o, uint64_t bytes) {
     d.step.offset = p->offset + o.bits;
 }
 
-using AllTypes = Execute (*)(const TypeName &);
-
 template<class F> Execute of_any_type(const TypeName &type, F f) {
     return for_type<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t,
                     float16, float, double>(type, f);

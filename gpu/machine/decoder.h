@@ -44,7 +44,7 @@ public:
     TypeName take_type();
     // Removes and returns the first word left.
     std::string take_any();
-    // Throws DeviceError if a word of the opcode is left: nobody has asked for it.
+    // Throws DeviceError if a word of the opcode is left, which no decoder has taken.
     void require_no_more() const;
     [[noreturn]] void refuse() const;  // "OPCODE is not supported"
     [[noreturn]] void refuse(const std::string &why) const;

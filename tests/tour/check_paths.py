@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = "ascend|bench|cmake|data|docs|dsl|examples|kernels|nn|primitives|registry|scripts|tests|tools|train"
+FOLDERS = "ascend|bench|cmake|data|docs|dsl|examples|gpu|kernels|nn|primitives|registry|scripts|tests|tools|train"
 FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]+\.(?:h|cpp|md|txt|py|sh|cmake|records))`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[\w-]*)?\)")
 GENERATED = {"primitives/ops.h"}

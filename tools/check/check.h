@@ -69,8 +69,11 @@ void check_adjoints(const Op &op, const Options &o, Report &r);
 // Checks the OpenCL kernel, if there is a device and the op has a GPU schedule.
 void check_device(const Op &op, const Options &o, Report &r);
 // Checks the CUDA kernel of every dtype and sample on the PTX machine, or on the driver that
-// HALYARD_CUDA_DRIVER names. check_op() doesn't run it. Throws DeviceError without a driver.
+// HALYARD_CUDA_DRIVER names: references, special values, exact mode. check_op() doesn't run it.
+// Throws DeviceError without a driver.
 void check_cuda(const Op &op, const Options &o, Report &r);
+// The part of check_cuda() in modular integers. The op's f32 kernel for CUDA is registered.
+void check_exact_cuda(const Op &op, Report &r);
 // Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
 // doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);

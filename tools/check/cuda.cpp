@@ -1,6 +1,7 @@
 // Runs an op's CUDA kernels on the PTX machine, which needs no GPU (gpu/machine/machine.h), through
 // Halide's own run time: only the driver below it is the model. Results are compared with the
 // reference, and what the machine finds is a failure.
+#include <functional>
 #include <sstream>
 
 #include "bench/harness/case.h"
@@ -10,10 +11,9 @@
 #include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/device.h"
 #include "registry/dispatch/force.h"
-#include "registry/dispatch/planner.h"
-#include "registry/dispatch/run_plan.h"
 #include "tools/check/check.h"
 #include "tools/check/record.h"
+#include "tools/check/specials.h"
 #include "tools/check/stages.h"
 
 namespace halyard::check {
@@ -47,42 +47,44 @@ private:
     const char *(*findings_)() = nullptr;
 };
 
-// The CUDA kernel of one set of dtypes, as the only kernel of its op.
+// The CUDA kernel of one set of dtypes. It is registered, so that dispatch finds it.
 class CudaKernel {
 public:
     CudaKernel(const Op &op, const std::string &dtypes)
         : op_(op), kernel_(op_table().make(op.name), instance(op, dtypes)),
-          stages_(stages_of(kernel_)), registered_(library().at(op.name)) {
+          stages_(stages_of(kernel_)) {
         const Instance &i = kernel_.instance;
-        registered_.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel_.lanes,
-                                i.tunables.values(), kernel_.load()}};
+        for (const KernelEntry &k : library().at(op.name).kernels)
+            if (k.backend == i.backend && k.dtypes == i.dtypes) return;
+        library().add_kernel({op.name, i.backend, i.dtypes, i.variant, i.isa, kernel_.lanes,
+                              i.tunables.values(), kernel_.load()});
     }
 
     void check_sample(const std::string &sample, Report &r) {
-        const Instance &i = kernel_.instance;
-        const std::string what = "cuda " + i.dtypes + " '" + sample + "'";
-        Case c(op_, sample, i.dtypes, 6);
+        const std::string what = "cuda " + kernel_.instance.dtypes + " '" + sample + "'";
+        Case c(op_, sample, kernel_.instance.dtypes, 6);
         // Dispatch never sends empty tensors to a device.
         if (has_empty_tensor(c)) return;
         c.solve(op_);
-        begin_step(what);
-        std::string error;
-        std::vector<Tensor> results;
-        try {
-            results = run(c);
-        } catch (const Error &e) {
-            error = e.what();
-            release_devices();  // the context is lost with the launch that failed
-        }
-        const std::vector<std::string> found = ModelDriver::get().findings();
-        for (const std::string &line : found)
-            r.fail(what, explained_line(line));
-        if (!error.empty() && found.empty()) r.fail(what, error);
-        if (!error.empty()) return;
-        for (size_t k = 0; k < results.size(); k++) {
-            const std::string &name = op_.sig.outputs[k].name;
-            r.expect(what, compare(op_, name, results[k], c.problem));
-        }
+        watched(what, r, [&] {
+            const Force force(host_isa(), "", "cuda");
+            begin_step(what);
+            const std::vector<Tensor> results = dispatch(c.registered, c.in, c.attrs);
+            for (size_t k = 0; k < results.size(); k++) {
+                const std::string &name = op_.sig.outputs[k].name;
+                r.expect(what, compare(op_, name, results[k], c.problem));
+            }
+        });
+    }
+
+    void check_specials(Report &r) {
+        if (is_f32())
+            watched("specials", r, [&] {
+                check_specials_at({{"cuda", host_isa(), "cuda"}}, op_, r);
+            });
+    }
+    void check_exact(Report &r) {
+        if (is_f32()) watched("exact", r, [&] { check_exact_cuda(op_, r); });
     }
 
 private:
@@ -94,18 +96,22 @@ private:
         return i;
     }
 
-    std::vector<Tensor> run(const Case &c) const {
-        const Instance &i = kernel_.instance;
-        const Force force(i.isa, i.variant, i.backend);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
-        const Plan p = make_plan(registered_, metas, c.attrs);
-        std::vector<Tensor> out;
-        for (auto &o : p.outputs)
-            out.push_back(Tensor::zeros(o.shape, o.dtype));
-        run_plan(p, c.in, c.attrs, out);
-        return out;
+    bool is_f32() const { return kernel_.instance.dtypes == "f32"; }
+
+    // Runs a part of the check. Fails for what the machine found meanwhile; an error is its
+    // consequence.
+    void watched(const std::string &what, Report &r, const std::function<void()> &part) const {
+        std::string error;
+        try {
+            part();
+        } catch (const Error &e) {
+            error = e.what();
+            release_devices();  // the context is lost with the launch that failed
+        }
+        const std::vector<std::string> found = ModelDriver::get().findings();
+        for (const std::string &line : found)
+            r.fail(what, explained_line(line));
+        if (!error.empty() && found.empty()) r.fail(what, error);
     }
 
     // Adds the Func, and where its schedule stands, to a line with the name of a kernel:
@@ -121,7 +127,6 @@ private:
     const Op &op_;
     Kernel kernel_;
     const std::vector<Stage> stages_;
-    RegisteredOp registered_;
 };
 
 }  // namespace
@@ -134,6 +139,8 @@ void check_cuda(const Op &op, const Options &o, Report &r) {
         CudaKernel kernel(op, dtypes);
         for (const std::string &sample : op.samples)
             kernel.check_sample(sample, r);
+        kernel.check_specials(r);
+        kernel.check_exact(r);
     }
 }
 

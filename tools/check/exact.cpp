@@ -313,7 +313,22 @@ private:
     std::vector<Case> cases_;
 };
 
+void check_on_device(Exact &exact, const Op &op, const std::string &backend, Report &r) {
+    const std::string &last = gpu::variant(op);
+    exact.check(exact_kernel(op.name, Isa::baseline, last, true, backend), host_isa(), last,
+                backend, {}, r);
+}
+
 }  // namespace
+
+void check_exact_cuda(const Op &op, Report &r) {
+    try {
+        Exact exact(op, host_isa());
+        check_on_device(exact, op, "cuda", r);
+    } catch (const DTypeError &e) {
+        r.skip(std::string("exact mode: ") + e.what());
+    }
+}
 
 void check_exact(const Op &op, const Options &o, Report &r) {
     bool f32 = false;
@@ -335,11 +350,8 @@ void check_exact(const Op &op, const Options &o, Report &r) {
                 }
             }
         }
-        if (!opencl_dtypes(op).empty() && o.variant.empty() && has_device("opencl")) {
-            const std::string &last = gpu::variant(op);
-            exact.check(exact_kernel(op.name, Isa::baseline, last, true, "opencl"), host_isa(),
-                        last, "opencl", {}, r);
-        }
+        if (!opencl_dtypes(op).empty() && o.variant.empty() && has_device("opencl"))
+            check_on_device(exact, op, "opencl", r);
     } catch (const DTypeError &e) {
         r.skip(std::string("exact mode: ") + e.what());
     }

@@ -94,9 +94,9 @@ TEST(Findings, SharedMemoryOfAnEarlierBlockIsUninitialised) {
     mov.u32 %r1, %ctaid.x;
     setp.ne.u32 %p1, %r1, 0;
     @%p1 bra second;
-    st.shared.u32 [0], %r1;
+    st.shared.u32 [scratch], %r1;
 second:
-    ld.shared.u32 %r2, [0];
+    ld.shared.u32 %r2, [scratch];
 )",
                             ".shared .align 4 .b8 scratch[4];\n"));
     const std::string found = only(run.launch({{2, 1, 1}, {1, 1, 1}}));

@@ -5,10 +5,13 @@
 
 #include <cstdlib>
 
+#include "bench/harness/case.h"
 #include "dsl/all_ops.h"
 #include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/force.h"
 #include "tests/tools/check/row_sums.h"
 #include "tools/check/check.h"
 
@@ -37,7 +40,7 @@ Report run(const Op &op) {
 TEST(CudaCheck, PassesASoundReduction) {
     const Report r = run(registered<SoundSums>());
     EXPECT_THAT(r.failures, IsEmpty());
-    EXPECT_EQ(r.passed, 3);
+    EXPECT_GT(r.passed, 3) << "samples, special values and exact mode";
 }
 
 TEST(CudaCheck, FindsARaceOfAReduction) {
@@ -57,6 +60,22 @@ TEST(CudaCheck, FindsAReadBeyondATensor) {
                                                      "update 0: gpu_blocks(n), gpu_threads(ni), "),
                                            HasSubstr(": 4 bytes at 4 of parameter "),
                                            HasSubstr(", which has 4"))));
+}
+
+// Halide's own PTX flushes subnormals here (dsl/gpu/exact_ptx.h).
+TEST(CudaCheck, FloorAndCeilKeepSubnormals) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    for (const auto &[name, below, above] :
+         {std::tuple("floor", -1.0f, 0.0f), {"ceil", 0.0f, 1.0f}}) {
+        const OpPtr op = op_table().make(name);
+        EXPECT_THAT(run(*op).failures, IsEmpty());  // which also registers the kernel
+        const Case c(*op, op->samples[0], "f32", 1);
+        const std::vector<Tensor> x = {Tensor::from(std::vector<float>{-1e-40f, 1e-40f}, {2})};
+        const Force force(host_isa(), "", "cuda");
+        EXPECT_EQ(dispatch(c.registered, x, c.attrs)[0].to_vector<float>(),
+                  (std::vector<float>{below, above}))
+            << name;
+    }
 }
 
 // Runs the kernels of every op, which takes most of an hour, if HALYARD_ALL_PTX is set, else those

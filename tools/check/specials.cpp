@@ -1,0 +1,90 @@
+// Checks where NaN, Inf and numbers that overflow between end up.
+#include "tools/check/specials.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "registry/dispatch/force.h"
+
+namespace halyard::check {
+namespace {
+
+// Checks NaN and Inf in the results for c's inputs, which were changed. Exact elementwise ops must
+// have all values exact, subnormal ones too.
+void expect_specials(const Op &op, Case &c, const std::vector<KernelPlace> &places,
+                     const std::string &what, Report &r, bool finite_stays = false) {
+    for (size_t k = 0; k < c.in.size(); k++)
+        c.problem.tensors[op.sig.inputs[k].name] = array_of(c.in[k]);
+    c.fit_forward_outputs(op);
+    c.solve(op);
+    const bool is_exact = op.form == Form::elementwise &&
+                          op.contract.measure == Contract::elementwise && op.contract.ulps == 0;
+    for (const KernelPlace &place : places) {
+        const Force force(place.isa, "", place.backend);
+        begin_step(what + " " + kernel_text(c) + " '" + c.sample + "'");
+        const auto out = dispatch(c.registered, c.in, c.attrs);
+        for (size_t k = 0; k < out.size(); k++) {
+            const std::string &name = op.sig.outputs[k].name;
+            const std::string error = is_exact
+                                          ? compare(op, name, out[k], c.problem)
+                                          : compare_specials(name, out[k], c.problem, finite_stays);
+            r.expect(what + " f32/" + place.name + " '" + c.sample + "'", error);
+        }
+    }
+}
+
+// Writes NaN, Inf and other special values to elements 1, 5, 13, ... of each f32 input.
+void put_specials(const std::vector<Tensor> &in) {
+    static const float specials[] = {NAN, INFINITY, -INFINITY, 0.f, -0.f, 1e-40f, 3e38f, -3e38f};
+    for (const Tensor &t : in) {
+        if (t.dtype() != DType::f32) continue;
+        const int64_t n = t.elements();
+        for (int64_t i = 0, at = 1; at < n || i == 0; i++, at = at * 2 + 3)
+            t.data<float>()[std::min(at, n - 1)] = specials[i % 8];
+    }
+}
+
+// Adds shift(i) to element i of each f32 input.
+template<class Shift> void shift_inputs(const std::vector<Tensor> &in, Shift shift) {
+    for (const Tensor &t : in) {
+        if (t.dtype() != DType::f32) continue;
+        for (int64_t i = 0; i < t.elements(); i++)
+            t.data<float>()[i] += shift(i);
+    }
+}
+
+}  // namespace
+
+void check_specials_at(const std::vector<KernelPlace> &places, const Op &op, Report &r) {
+    if (op.dtypes[0] != "f32") return;
+    for (auto &sample : op.samples) {
+        Case c(op, sample, "f32", 4);
+        put_specials(c.in);
+        expect_specials(op, c, places, "specials", r);
+        // A sum or a max that starts at a finite number overflows here, or none of its terms
+        // remains.
+        for (float shift : {-1000.f, 1000.f}) {
+            Case far(op, sample, "f32", 4);
+            shift_inputs(far.in, [&](int64_t) { return shift; });
+            expect_specials(op, far, places, "values around " + std::to_string(int(shift)), r);
+        }
+        // A maximum that misses the largest element, of which there are many or one, leaves values
+        // that overflow.
+        for (int64_t period : {5, 1009}) {
+            Case spread(op, sample, "f32", 4);
+            shift_inputs(spread.in, [&](int64_t i) { return i % period == 2 ? 1000.f : -1000.f; });
+            expect_specials(op, spread, places, "values far apart", r, true);
+        }
+    }
+}
+
+void check_specials(const Op &op, const Options &o, Report &r) {
+    std::vector<KernelPlace> places;
+    for (Isa isa : isas_of(op, o))
+        places.push_back({name_of(isa), isa, "cpu"});
+    check_specials_at(places, op, r);
+}
+
+}  // namespace halyard::check

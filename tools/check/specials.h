@@ -1,0 +1,20 @@
+// Special values, on any of the places where an op has kernels.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/check/check.h"
+
+namespace halyard::check {
+
+// Kernels that a check runs: those of a level of the CPU, or of a device.
+struct KernelPlace {
+    std::string name;  // "avx2", "cuda"
+    Isa isa;
+    std::string backend;
+};
+
+// As check_specials(), in these places. An op without f32 passes nothing.
+void check_specials_at(const std::vector<KernelPlace> &places, const Op &op, Report &r);
+
+}  // namespace halyard::check
