@@ -89,7 +89,12 @@ Expr integer_function(const std::string &name, const std::vector<Expr> &args, Di
     if (name == "floor_div") return floor_quotient(args[0], args[1], on);
     if (name == "floor_mod") return floor_remainder(args[0], args[1], on);
     if (name == "mod") return trunc_remainder(args[0], args[1], on);
-    if (name == "pow") return power(args[0], args[1]);
+    if (name == "pow") {
+        // As one expression it would be too long for a program of Ascend.
+        const bool stepwise = on == Divider::ascend && args[0].type() == Int(32);
+        return stepwise ? Internal::Call::make(Int(32), "pow_i32", args, Internal::Call::PureExtern)
+                        : power(args[0], args[1]);
+    }
     if (name == "bitwise_and") return args[0] & args[1];
     if (name == "bitwise_or") return args[0] | args[1];
     if (name == "bitwise_xor") return args[0] ^ args[1];
@@ -138,8 +143,7 @@ Expr remainder_in_steps(const Expr &dividend, const Expr &divisor) {
     for (int bits = 9 * step; bits >= 0; bits -= step) {
         const std::string at = std::to_string(bits);
         const Expr multiple = y * make_const(wide, std::ldexp(1.0, bits));
-        const Expr rest = lets.name("rest" + at,
-                                    strict_float(r - trunc(r / multiple) * multiple));
+        const Expr rest = lets.name("rest" + at, strict_float(r - trunc(r / multiple) * multiple));
         r = lets.name("remainder" + at,
                       select(r < multiple, r, rest < zero, rest + multiple, rest));
     }

@@ -129,8 +129,9 @@ struct NormalKernel : Fill {
     // A quarter turn is 2^30. Adding half of one, 2^29, may wrap around, as a whole turn does: then
     // k is 0. The polynomials are those of Cephes, sinf.c (Moshier).
     static std::array<Expr, 2> cos_sin(const Expr &c) {
-        const Expr k = (c + math::word(1u << 29)) >> 30;
-        const Expr x = math::times(cast(Float(32), cast(Int(32), c - (k << 30))),
+        const Expr quarters = (c + math::word(1u << 29)) >> 30;
+        const Expr k = cast(Int(32), quarters);
+        const Expr x = math::times(cast(Float(32), cast(Int(32), c - (quarters << 30))),
                                    math::num(1.5707963267948966 * 0x1p-30));
         const Expr z = math::times(x, x);
         auto horner = [&](double a, double b, double d) {

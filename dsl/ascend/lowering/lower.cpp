@@ -32,8 +32,8 @@ std::string short_name(const std::string &halide_name) {
     return s;
 }
 
-// Replaces stores under a condition by stores of a selection, because the scalar unit can't branch
-// on a comparison of reals. The first store to a buffer is its definition, which Halide leaves out
+// Replaces stores under a condition on reals by stores of a selection, which the vector unit
+// computes; it can't branch. The first store to a buffer is its definition, which Halide leaves out
 // if nothing reads it: it stays unconditional.
 class PredicatedStores : public IRMutator {
 public:
@@ -118,6 +118,13 @@ private:
         }
     }
 
+    // Returns the largest value of an extent, which may depend on the loops around: the tiles of a
+    // causal mask need fewer keys at the beginning.
+    int64_t largest(const HExpr &extent) const {
+        const HExpr bound = find_constant_bound(extent, Direction::Upper);
+        return constant(bound.defined() ? bound : extent, k_.op->name);
+    }
+
     // Lowers the statements of one body of the program.
     void inside(const Stmt &s) {
         s_.write_fills();
@@ -138,7 +145,7 @@ private:
         std::vector<int64_t> extents;
         int64_t size = 1;
         for (const HExpr &e : op->extents)
-            extents.push_back(constant(e, k_.op->name));
+            extents.push_back(largest(e));
         if (at->second == dv::Scope::l0c) {
             around_allocation_[op->name] = around_.size();
             s_.buffers[op->name] =
@@ -441,8 +448,8 @@ private:
     std::vector<int64_t> elements_;  // the number of elements that the call needs of each tensor
     std::map<std::string, dv::Ref> buffers_;
 
-    // Throws DispatchError for products of unsigned integers that are read. A power of integers by
-    // squaring is so large as one expression that Halide's lowering takes minutes. Random words are
+    // Throws DispatchError for products of unsigned integers that are read: an expression of many,
+    // as a power by squaring, is so large that Halide's lowering takes minutes. Random words are
     // products of counters alone.
     void refuse_unsigned() const {
         struct : IRVisitor {

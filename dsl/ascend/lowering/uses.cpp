@@ -62,14 +62,15 @@ Uses::Buffer Uses::add(const Allocate *op, bool only_loaded) {
 
 bool Uses::can_reuse(const Allocate *op, const Store *writer, const Last &other) {
     const auto same = [](const Expr &a, const Expr &b) { return graph_equal(a, b); };
+    const auto &of = *other.of.as<Allocate>();
     const auto &a = op->extents;
-    const auto &b = other.of->extents;
-    if (other.reader != writer || other.of->type != op->type ||
+    const auto &b = of.extents;
+    if (other.reader.get() != writer || of.type != op->type ||
         !std::equal(a.begin(), a.end(), b.begin(), b.end(), same))
         return false;
     const auto loads = loads_of(writer->value);
     return std::all_of(loads.begin(), loads.end(), [&](const Load *l) {
-        return l->name != other.of->name || same(l->index, writer->index);
+        return l->name != of.name || same(l->index, writer->index);
     });
 }
 

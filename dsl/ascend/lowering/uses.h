@@ -26,9 +26,11 @@ public:
     Buffer add(const Halide::Internal::Allocate *op, bool only_loaded);
 
 private:
+    // Statements that lowering makes, as that of a peeled iteration, don't outlive it, so these
+    // handles keep them.
     struct Last {
-        const Halide::Internal::Store *reader;
-        const Halide::Internal::Allocate *of;
+        Halide::Internal::Stmt reader;
+        Halide::Internal::Stmt of;
     };
     std::map<std::string, Last> last_;
     static bool can_reuse(const Halide::Internal::Allocate *op,

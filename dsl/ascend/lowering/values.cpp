@@ -434,6 +434,34 @@ Value Values::bitwise_call(const Call *c, const Operand *into) {
     return bitwise(VecOp::and_, bitwise(VecOp::or_, a, b), both, into);
 }
 
+// a^b by repeated squaring, which wraps. Of negative powers only those of 1 and -1 aren't 0.
+Value Values::integer_power(Value a, Value b, const Operand *into) {
+    const auto number = [](double v) { return number_value(v, DType::i32); };
+    constexpr int bits = 31;
+    elements(a);
+    elements(b);
+    // They are also read after the loop: a by two comparisons, b by the sign and the parity.
+    refer(a, 2);
+    refer(b, bits + 1);
+    Value square = a;
+    Value product = number(1);
+    elements(product);
+    for (int bit = 0; bit < bits; bit++) {
+        const Value is_set = bitwise(VecOp::and_, b, number(double(1 << bit)), nullptr);
+        const bool last = bit + 1 == bits;
+        refer(product, 1);
+        if (!last) refer(square, 2);
+        const Value larger = binary(VecOp::mul, product, square);
+        product = compared(CmpOp::ne, is_set, number(0), larger, product, nullptr);
+        if (!last) square = binary(VecOp::mul, square, square);
+    }
+    const Value is_odd = bitwise(VecOp::and_, b, number(1), nullptr);
+    const Value sign = compared(CmpOp::ne, is_odd, number(0), number(-1), number(1), nullptr);
+    const Value of_minus_1 = compared(CmpOp::eq, a, number(-1), sign, number(0), nullptr);
+    const Value negative_power = compared(CmpOp::eq, a, number(1), number(1), of_minus_1, nullptr);
+    return compared(CmpOp::ge, b, number(0), product, negative_power, into);
+}
+
 Value Values::call(const Call *c, const Operand *into) {
     static const std::pair<Call::IntrinsicOp, VecOp> arithmetic[] = {
         {Call::strict_add, VecOp::add}, {Call::strict_mul, VecOp::mul},
@@ -453,6 +481,7 @@ Value Values::call(const Call *c, const Operand *into) {
     if (c->type == Halide::Int(32) && c->is_intrinsic({Call::bitwise_and, Call::bitwise_or,
                                                        Call::bitwise_not, Call::bitwise_xor}))
         return bitwise_call(c, into);
+    if (c->name == "pow_i32") return integer_power(arg(0), arg(1), into);
     if (c->is_intrinsic(Call::abs) && c->args[0].type().is_float())
         return unary(VecOp::abs, arg(0), into);
     // dsl/ascend/math.cpp

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "bench/harness/case.h"
 #include "dsl/all_ops.h"
 #include "primitives/context.h"
 #include "primitives/library.h"
+#include "primitives/primitive.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/planner.h"
@@ -48,8 +50,8 @@ TEST_P(OnAscend, KeepsTheContract) {
 INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
                          testing::Values("add", "relu", "exp", "sigmoid", "tanh", "erf", "silu",
                                          "softmax", "log_softmax", "softmax_dx",
-                                         "layer_norm_kernel", "one_hot", "argmax", "gather_kernel",
-                                         "sparse_softmax_cross_entropy",
+                                         "layer_norm_kernel", "cummax", "cummin", "one_hot",
+                                         "argmax", "gather_kernel", "sparse_softmax_cross_entropy",
                                          "sparse_softmax_cross_entropy_dlogits", "max_pool2d",
                                          "max_pool2d_dx", "avg_pool2d", "avg_pool2d_dx"),
                          [](const auto &p) { return std::string(p.param); });
@@ -172,6 +174,60 @@ TEST(OnAscend, OpsThatRoundOnceMatchTheCpuBitwise) {
             const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
             EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0)
                 << name << " " << dtypes;
+        }
+    }
+}
+
+// Every pair of these elements has a power, and products wrap.
+TEST(OnAscend, PowersOfIntegersMatchTheCpu) {
+    constexpr int32_t lowest = std::numeric_limits<int32_t>::min();
+    constexpr int32_t highest = std::numeric_limits<int32_t>::max();
+    const std::vector<int32_t> all = {lowest, -46341, -33, -3, -2, -1,    0,
+                                      1,      2,      3,   31, 32, 46341, highest};
+    std::vector<int32_t> a, b;
+    for (const int32_t base : all) {
+        for (const int32_t exponent : all) {
+            a.push_back(base);
+            b.push_back(exponent);
+        }
+    }
+    const auto n = int64_t(a.size());
+    const std::vector<Tensor> in = {Tensor::from(a, {n}), Tensor::from(b, {n})};
+    const Primitive pow("pow");
+    const std::vector<int32_t> here = pow.run(in)[0].to_vector<int32_t>();
+    const Force force(host_isa(), "", "ascend");
+    const std::vector<OperandMeta> metas = {meta_of(in[0]), meta_of(in[1])};
+    EXPECT_TRUE(make_plan(pow.op(), metas, pow.attrs()).simulated);
+    const std::vector<int32_t> there = pow.run(in)[0].to_vector<int32_t>();
+    for (size_t k = 0; k < a.size(); k++)
+        EXPECT_EQ(there[k], here[k]) << a[k] << "^" << b[k];
+}
+
+// Several rows are scanned by the scalar unit, which has no instruction that compares reals.
+TEST(OnAscend, RunningExtremaOfSeveralRowsMatchTheCpu) {
+    const std::vector<float> numbers = {0,        -0.0f,     1,      -1,      3e38f, -3e38f,
+                                        INFINITY, -INFINITY, 1e-40f, -1e-40f, 2,     NAN};
+    std::mt19937 rng(7);
+    constexpr int64_t rows = 5, columns = 37;
+    std::vector<float> x(size_t(rows * columns));
+    for (size_t k = 0; k < x.size(); k++) {  // NaN stays, so it comes late in a row
+        const bool late = int64_t(k) % columns > columns / 2;
+        x[k] = numbers[rng() % (numbers.size() - (late ? 0 : 1))];
+    }
+    const std::vector<Tensor> in = {Tensor::from(x, {rows, columns})};
+    for (const char *name : {"cummax", "cummin"}) {
+        const Primitive op(name);
+        const auto here = op.run(in);
+        const Force force(host_isa(), "", "ascend");
+        const std::vector<OperandMeta> metas = {meta_of(in[0])};
+        EXPECT_TRUE(make_plan(op.op(), metas, op.attrs()).simulated);
+        const auto there = op.run(in);
+        EXPECT_EQ(there[1].to_vector<int32_t>(), here[1].to_vector<int32_t>()) << name;
+        const std::vector<float> expected = here[0].to_vector<float>();
+        const std::vector<float> got = there[0].to_vector<float>();
+        for (size_t k = 0; k < got.size(); k++) {
+            EXPECT_TRUE(got[k] == expected[k] || (std::isnan(got[k]) && std::isnan(expected[k])))
+                << name << " [" << k << "] is " << got[k] << ", expected " << expected[k];
         }
     }
 }
