@@ -260,8 +260,19 @@ class Interpret : public IRMutator {
         throw DTypeError(func, name + " is not defined on integers");
     }
 
+    // Returns floor(x) or ceil(x) of what trunc(x) leaves. CUDA's instructions for these take a
+    // subnormal for 0, whose floor and ceil are 0; trunc(x) is 0 there, and comparisons are exact.
+    static Expr rounded(const Expr &x, bool down) {
+        const Expr whole = trunc(x);
+        const Expr one = Internal::make_one(x.type());
+        return down ? select(strict_float(whole > x), whole - one, whole)
+                    : select(strict_float(whole < x), whole + one, whole);
+    }
+
     Expr function_of_floats(const Call *op, const std::string &name,
                             const std::vector<Expr> &args) const {
+        if (a.on_gpu && (name == "floor" || name == "ceil"))
+            return rounded(args[0], name == "floor");
         if (Expr e = float_division(name, args, divider()); e.defined()) return e;
         if (op->is_intrinsic()) return Call::make(map(op->type), op->name, args, op->call_type);
         return math::expand(name, args, a.own_math);
