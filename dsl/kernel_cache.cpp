@@ -199,6 +199,18 @@ bool cache_is_private() {
     return caches.empty() || cache_folder() != caches / "halyard";
 }
 
+void provide_opencl_cache() {
+    if (std::getenv("POCL_CACHE_DIR")) return;
+    const fs::path caches = user_caches();
+    std::error_code failed;
+    if (!caches.empty()) fs::create_directories(caches, failed);
+    const bool writable = !caches.empty() && !failed &&
+                          faccessat(AT_FDCWD, caches.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+    if (writable) return;
+    static const TemporaryFolder folder("halyard_opencl");
+    setenv("POCL_CACHE_DIR", folder.path.c_str(), 1);
+}
+
 fs::path cached_file(const std::string &name, const MakeEntry &make) {
     return entry_of(name, make).path;
 }

@@ -23,6 +23,11 @@ std::filesystem::path cache_folder();
 // Returns true if the cache is a private folder, which is removed when the program ends.
 bool cache_is_private();
 
+// Names a private folder, which is removed when the program ends, as PoCL's cache if the user's
+// caches can't be written: PoCL fails then with an unknown error. Does nothing if POCL_CACHE_DIR is
+// set. It changes the environment, so a program has to call it before it starts threads.
+void provide_opencl_cache();
+
 // Writes the content of an entry to `path`; may throw.
 using MakeEntry = std::function<void(const std::string &path)>;
 

@@ -231,11 +231,17 @@ TEST_F(KernelCache, IsPrivateAndTemporaryWithoutAHome) {
         EXPECT_EQ(warnings(ended.text), 1u) << ended.text;
         EXPECT_TRUE(fs::is_empty(home.path)) << environment[1];
     }
-    // The same holds if workers compile.
-    const Ended checked = run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", files,
-                                       HALYARD_COMMAND, "check", "relu", "--quick"},
-                                      Keep::output_and_errors);
-    EXPECT_EQ(checked.status, 0) << checked.text;
+    // The same holds if workers compile, and for what PoCL compiles.
+    for (const std::vector<std::string> &no_home :
+         {std::vector<std::string>{"-u", "HOME"}, {"HOME=/dev/null"}}) {
+        std::vector<std::string> command = {"env", "-u", "XDG_CACHE_HOME", "-u", "POCL_CACHE_DIR"};
+        command.insert(command.end(), no_home.begin(), no_home.end());
+        for (const std::string &word : {files, std::string(HALYARD_COMMAND), std::string("check"),
+                                        std::string("relu"), std::string("--quick")})
+            command.push_back(word);
+        const Ended checked = run_program(command, Keep::output_and_errors);
+        EXPECT_EQ(checked.status, 0) << checked.text;
+    }
     EXPECT_TRUE(fs::is_empty(home.path));
 }
 

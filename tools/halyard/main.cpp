@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "bench/harness/progress.h"
+#include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/version.h"
@@ -118,6 +119,7 @@ int main(int argc, char **argv) {
             command::flush_standard_output();
             return 0;
         }
+        provide_opencl_cache();
         if (threads >= 0)
             set_threads(threads);
         else
