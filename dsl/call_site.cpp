@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <sstream>
 
+#include "dsl/reference_location.h"
 #include "registry/base/error.h"
 #include "registry/base/program.h"
 #include "registry/base/run_program.h"
@@ -28,13 +30,14 @@ Module module_of(const void *address) {
     return {info.dli_fname, uintptr_t(info.dli_fbase)};
 }
 
-// Returns one line per address, as addr2line prints it: "softmax.cpp:41 (discriminator 3)". The
-// lines are empty if addr2line cannot be run.
-std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &return_addresses) {
+// Returns the lines of each address, as addr2line prints them: "softmax.cpp:41 (discriminator 3)".
+// The first one is that of the innermost inlined call. There are none if addr2line can't be run.
+std::vector<std::vector<std::string>> inlined_lines_of(
+    const Module &m, const std::vector<void *> &return_addresses) {
     // The name of the program may be relative to a folder that is no longer the current one.
     std::error_code not_found;
     const fs::path path = fs::canonical(m.path, not_found);
-    std::vector<std::string> words = {"addr2line", "-e",
+    std::vector<std::string> words = {"addr2line", "-a", "-i", "-e",
                                       (not_found ? own_program() : path).string()};
     for (void *return_address : return_addresses) {
         std::ostringstream call;
@@ -47,11 +50,34 @@ std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &re
     } catch (const Error &) {
     }
     std::istringstream all(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(all, line);)
-        lines.push_back(line);
+    std::vector<std::vector<std::string>> lines;
+    for (std::string line; std::getline(all, line);) {
+        if (line.starts_with("0x"))
+            lines.emplace_back();
+        else if (!lines.empty())
+            lines.back().push_back(line);
+    }
     lines.resize(return_addresses.size());
     return lines;
+}
+
+// Returns one line per address, that of the innermost inlined call.
+std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &return_addresses) {
+    std::vector<std::string> innermost;
+    for (auto &lines : inlined_lines_of(m, return_addresses))
+        innermost.push_back(lines.empty() ? "" : lines[0]);
+    return innermost;
+}
+
+// Returns the lines of an address, which addr2line is asked for once: a reference may fail for each
+// of many samples at the same place.
+std::vector<std::string> cached_lines(const Module &m, void *return_address) {
+    static std::mutex mutex;
+    static std::map<void *, std::vector<std::string>> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(return_address);
+    if (found != known.end()) return found->second;
+    return known[return_address] = inlined_lines_of(m, {return_address})[0];
 }
 
 // Returns true if `address` is in a member of the classes that call op files.
@@ -71,6 +97,11 @@ bool is_system(const std::string &file) {
 // Returns true for the headers of dsl/, whose inline functions are compiled into op files.
 bool is_kit(const fs::path &file) {
     return file.extension() == ".h" && file.parent_path().filename() == "dsl";
+}
+
+// Returns true for the headers that references call.
+bool is_of_references(const fs::path &file) {
+    return file.filename() == "problem.h" && file.parent_path().filename() == "op";
 }
 
 // Returns "folder/file.cpp:41". The path is normalised first, because it contains ".." if the
@@ -146,6 +177,28 @@ std::string CallSite::outermost_location() const {
 std::string CallSite::outermost_file() const {
     const std::vector<Frame> all = frames();
     return all.empty() ? "" : all.back().file;
+}
+
+std::string reference_location() {
+    const Module dsl = module_of(reinterpret_cast<const void *>(&lines_of));
+    const Module registry = module_of(reinterpret_cast<const void *>(&own_program));
+    std::vector<void *> return_addresses(max_calls);
+    const int count = backtrace(return_addresses.data(), max_calls);
+    return_addresses.resize(size_t(count));
+    bool in_reference = false;
+    for (void *address : return_addresses) {
+        const Module m = module_of(address);
+        in_reference |= m.base == registry.base;  // what asks for the location comes before it
+        if (!in_reference || !m.base || m.base == registry.base || m.base == dsl.base) continue;
+        for (const std::string &line : cached_lines(m, address)) {
+            const size_t colon = line.rfind(':');
+            const std::string file = line.substr(0, colon == std::string::npos ? 0 : colon);
+            const bool unknown = file.empty() || file[0] == '?';
+            if (unknown || is_system(file) || is_kit(file) || is_of_references(file)) continue;
+            return location_text(file, std::atoi(line.c_str() + colon + 1));
+        }
+    }
+    return "";
 }
 
 std::string at_location(const std::string &location, const std::string &message) {

@@ -6,10 +6,12 @@
 
 #include "bench/harness/progress.h"
 #include "dsl/kernel_cache.h"
+#include "dsl/reference_location.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/version.h"
 #include "registry/dispatch/device.h"
+#include "registry/op/author_location.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/own_process.h"
@@ -120,6 +122,7 @@ int main(int argc, char **argv) {
             return 0;
         }
         provide_opencl_cache();
+        set_author_location(reference_location);
         if (threads >= 0)
             set_threads(threads);
         else

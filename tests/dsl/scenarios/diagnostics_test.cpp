@@ -4,6 +4,8 @@
 #include <regex>
 
 #include "dsl/op.h"
+#include "dsl/reference_location.h"
+#include "registry/op/author_location.h"
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -170,6 +172,38 @@ TEST(References, NameMissingTensors) {
               "[reference] reads element (1, 0) of a tensor of shape [2,0]");
     EXPECT_EQ(reported([&] { p("x")(0) = 1; }),
               "[reference] reads element (0) of a tensor of shape [2,0]");
+}
+
+TEST(References, ErrorsNameTheAuthorsLine) {
+    set_author_location(reference_location);
+    Problem p;
+    p.tensors["x"] = Array({2, 3});
+    const auto reported = [](const std::function<void()> &f) -> std::string {
+        try {
+            f();
+        } catch (const Error &e) {
+            return e.what();
+        }
+        return "nothing";
+    };
+    const std::string file = R"(scenarios/diagnostics_test\.cpp:)";
+    const std::pair<std::string, std::function<void()>> all[] = {
+        {std::to_string(__LINE__) + ": reads tensor y: there is x", [&] { p("y"); }},
+        {std::to_string(__LINE__) + ": reads dimension or integer attribute m: there is none",
+         [&] { p["m"]; }},
+        {std::to_string(__LINE__) + R"(: reads element \(2, 0\) of a tensor of shape \[2,3\])",
+         [&] { p("x")(2, 0) = 1; }},
+    };
+    for (auto &[message, f] : all) {
+        // A lambda may begin on the line after its message's.
+        const std::regex expected(R"(^\[reference\] )" + file + R"(\d+)" +
+                                  message.substr(message.find(':')) + "$");
+        const std::string text = reported(f);
+        EXPECT_TRUE(std::regex_search(text, expected)) << text;
+        const int line = std::atoi(text.substr(text.find(".cpp:") + 5).c_str());
+        EXPECT_LE(std::abs(line - std::atoi(message.c_str())), 1) << text;
+    }
+    set_author_location(nullptr);
 }
 
 // The message about 0.5 with a real asks for a suffix, at the first line that has one.
