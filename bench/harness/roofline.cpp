@@ -1,5 +1,7 @@
 #include "bench/harness/roofline.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <set>
 
@@ -13,12 +15,16 @@ namespace halyard::bench {
 const roofs::Roofs &machine_roofs(bool remeasure) {
     static roofs::Roofs r;
     if (!remeasure && !r.machine.empty()) return r;
+    const bool terminal = isatty(STDERR_FILENO);
     bool measured = false;
     r = roofs::of_this_machine(cache_folder(), remeasure, [&](const std::string &what) {
-        std::fprintf(stderr, "\33[2K\rmeasuring this machine's roofs: %s ...", what.c_str());
+        std::fprintf(stderr,
+                     terminal ? "\33[2K\rmeasuring this machine's roofs: %s ..."
+                              : "measuring this machine's roofs: %s\n",
+                     what.c_str());
         measured = true;
     });
-    if (measured) std::fprintf(stderr, "\33[2K\r");
+    if (measured && terminal) std::fprintf(stderr, "\33[2K\r");
     return r;
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "HalideRuntime.h"
@@ -172,8 +174,16 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
     }
 }
 
+// Halide numbers the name of a Func that isn't the first of its name: y$2. Authors call it y.
 void halide_error(void *, const char *text) {
-    halyard::set_message(text);
+    std::string message;
+    for (const char *c = text; *c; c++) {
+        const bool numbered = *c == '$' && std::isdigit(static_cast<unsigned char>(c[1]));
+        if (!numbered) message += *c;
+        while (numbered && std::isdigit(static_cast<unsigned char>(c[1])))
+            c++;
+    }
+    halyard::set_message(message.c_str());
 }
 
 // Halide may read 8 bytes before and after a block, and whole vectors, so the block has 64 bytes on

@@ -149,6 +149,11 @@ TEST(Parallel, TruncatesLongMessages) {
     std::thread([] { EXPECT_STREQ(last_kernel_error(), ""); }).join();
 }
 
+TEST(Parallel, MessagesHaveNoNumberedNames) {
+    halide_error(nullptr, "Output buffer y$313 is accessed at -15, price 3$, z$a$4");
+    EXPECT_STREQ(last_kernel_error(), "Output buffer y is accessed at -15, price 3$, z$a");
+}
+
 TEST(Parallel, HalideAllocatesFromOurPool) {
     const int64_t live = memory::stats().live_blocks;
     auto *p = (unsigned char *)halide_malloc(nullptr, 100);

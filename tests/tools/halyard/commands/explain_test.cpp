@@ -101,6 +101,7 @@ TEST_F(Command, RoofsAreMeasuredOnce) {
     const Result second = halyard("roofs", here);
     ASSERT_EQ(first.status, 0) << first.err;
     EXPECT_NE(first.err.find("measuring this machine's roofs"), std::string::npos);
+    EXPECT_EQ(first.err.find('\33'), std::string::npos) << "a file isn't a terminal";
     EXPECT_EQ(second.err, "");
     EXPECT_EQ(first.out, second.out);
     for (const char *word : {"GFLOP/s", "baseline", "GB/s", "L1", "memory"})
