@@ -8,6 +8,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "dsl/reference_location.h"
 #include "registry/base/error.h"
 #include "registry/base/program.h"
 #include "registry/base/run_program.h"
@@ -178,11 +179,14 @@ std::string CallSite::outermost_file() const {
     return all.empty() ? "" : all.back().file;
 }
 
-std::string CallSite::author_location() const {
+std::string reference_location() {
     const Module dsl = module_of(reinterpret_cast<const void *>(&lines_of));
     const Module registry = module_of(reinterpret_cast<const void *>(&own_program));
+    std::vector<void *> return_addresses(max_calls);
+    const int count = backtrace(return_addresses.data(), max_calls);
+    return_addresses.resize(size_t(count));
     bool in_reference = false;
-    for (void *address : return_addresses_) {
+    for (void *address : return_addresses) {
         const Module m = module_of(address);
         in_reference |= m.base == registry.base;  // what asks for the location comes before it
         if (!in_reference || !m.base || m.base == registry.base || m.base == dsl.base) continue;

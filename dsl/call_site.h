@@ -26,10 +26,6 @@ public:
     // Returns the path of the file in outermost_location(), as it was given to the compiler.
     std::string outermost_file() const;
 
-    // Returns the innermost call outside of the kit around the registry's functions that ask for
-    // it: in a reference, the line that reads what isn't there.
-    std::string author_location() const;
-
 private:
     struct Frame {
         std::string file;

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "bench/harness/progress.h"
-#include "dsl/call_site.h"
 #include "dsl/kernel_cache.h"
+#include "dsl/reference_location.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/version.h"
@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
             return 0;
         }
         provide_opencl_cache();
-        set_author_location([] { return CallSite::here().author_location(); });
+        set_author_location(reference_location);
         if (threads >= 0)
             set_threads(threads);
         else

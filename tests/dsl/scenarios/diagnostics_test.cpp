@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "dsl/call_site.h"
 #include "dsl/op.h"
+#include "dsl/reference_location.h"
 #include "registry/op/author_location.h"
 #include "tests/tools/command.h"
 
@@ -175,7 +175,7 @@ TEST(References, NameMissingTensors) {
 }
 
 TEST(References, ErrorsNameTheAuthorsLine) {
-    set_author_location([] { return CallSite::here().author_location(); });
+    set_author_location(reference_location);
     Problem p;
     p.tensors["x"] = Array({2, 3});
     const auto reported = [](const std::function<void()> &f) -> std::string {
