@@ -134,6 +134,16 @@ bool loads(const Expr &e, const std::string &buffer) {
     return visitor.found;
 }
 
+bool loads_any(const Expr &e) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *) override { found = true; }
+        bool found = false;
+    } visitor;
+    e.accept(&visitor);
+    return visitor.found;
+}
+
 // Analyses the stores of a loop.
 class LoopAnalysis : public IRVisitor {
 public:
@@ -141,7 +151,8 @@ public:
         depending_.push(loop->name);
         loop->body.accept(this);
     }
-    bool repeats_store = false;  // several iterations store to the same element
+    bool repeats_store = false;  // several iterations store to the same element,
+    bool differs = false;        // other values than those before, or what they load,
     bool accumulates = false;    // and that store reads the old value
     // The extent of an inner loop depends on this one, so that an extra iteration does nothing.
     bool bounds_inner_loop = false;
@@ -169,6 +180,7 @@ private:
     void visit(const Store *op) override {
         if (!allocated_.count(op->name) && !depends(op->index)) {
             repeats_store = true;
+            differs |= depends(op->value) || loads_any(op->value);
             accumulates |= loads(op->value, op->name);
         }
         IRVisitor::visit(op);
@@ -191,19 +203,66 @@ public:
     // The inputs that are loaded, by type and name.
     std::map<Type, std::map<std::string, Parameter>> inputs_of_type;
 
+    // Returns true for a let that is part of an index, of a loop's bounds or of a branch's
+    // condition.
+    bool is_index(const std::string &let) const { return indices_.count(let) != 0; }
+    // Completes the summary after its visit.
+    void finish() {
+        for (std::vector<std::string> left(indices_.begin(), indices_.end()); !left.empty();) {
+            const std::string name = left.back();
+            left.pop_back();
+            const auto [first, last] = lets_.equal_range(name);
+            for (auto let = first; let != last; ++let) {
+                for (const std::string &part : variables_of(let->second))
+                    if (indices_.insert(part).second) left.push_back(part);
+            }
+        }
+    }
+
 private:
     using IRVisitor::visit;
+    std::set<std::string> indices_;
+    std::multimap<std::string, Expr> lets_;
+
+    static std::set<std::string> variables_of(const Expr &e) {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Variable *v) override { names.insert(v->name); }
+            std::set<std::string> names;
+        } found;
+        e.accept(&found);
+        return found.names;
+    }
+    void add_index(const Expr &e) { indices_.merge(variables_of(e)); }
+    void visit(const Let *op) override {
+        lets_.emplace(op->name, op->value);
+        IRVisitor::visit(op);
+    }
+    void visit(const For *op) override {
+        add_index(op->min);
+        add_index(op->extent);
+        IRVisitor::visit(op);
+    }
+    void visit(const IfThenElse *op) override {
+        add_index(op->condition);
+        IRVisitor::visit(op);
+    }
     void visit(const LetStmt *op) override {
+        lets_.emplace(op->name, op->value);
         const size_t at = op->name.find(".stride.");
         if (at != std::string::npos && is_digit(op->name.back()))
             strides[op->name.substr(0, at)].push_back(op->name);
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
+        add_index(op->index);
+        add_index(op->predicate);
         if (loads(op->value, op->name)) accumulators.insert(op->name);
         IRVisitor::visit(op);
     }
     void visit(const Load *op) override {
+        add_index(op->index);
+        add_index(op->predicate);
         if (op->param.defined()) inputs_of_type[op->type.element_of()][op->name] = op->param;
         IRVisitor::visit(op);
     }
@@ -269,16 +328,59 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
+// What is known at one place of a kernel, in every call: the values of variables over the op's
+// dimensions and attributes, and the conditions of the branches and loops around.
+class KnownFacts {
+public:
+    explicit KnownFacts(const CallFacts &facts)
+        : values_(facts.values), conditions_(facts.conditions) {}
+
+    void add_let(const std::string &name, const Expr &value) {
+        const Type t = value.type();
+        if (t != Int(32) && !(t.is_bool() && t.is_scalar())) return;
+        const Expr v = simplify(with_values(value));
+        if (size_of(v) <= max_size) values_[name] = v;
+    }
+    void remove_let(const std::string &name) { values_.erase(name); }
+    // Adds a condition that holds until forget().
+    void assume(const Expr &condition) { conditions_.push_back(with_values(condition)); }
+    void forget() { conditions_.pop_back(); }
+    bool proves(const Expr &condition) const {
+        const Expr c = with_values(condition);
+        if (!c.type().is_scalar() || size_of(c) > max_size) return false;
+        return is_const_one(simplify(c, true, Scope<Interval>::empty_scope(),
+                                     Scope<ModulusRemainder>::empty_scope(), conditions_));
+    }
+
+private:
+    static constexpr int max_size = 200;  // of an expression that is worth the time of a proof
+
+    Expr with_values(const Expr &e) const { return substitute(values_, e); }
+    static int size_of(const Expr &e) {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Variable *) override { count++; }
+            void visit(const IntImm *) override { count++; }
+            int count = 0;
+        } nodes;
+        e.accept(&nodes);
+        return nodes.count;
+    }
+    std::map<std::string, Expr> values_;
+    std::vector<Expr> conditions_;
+};
+
 // Plants one fault into a lowered kernel, or lists those that could be planted.
 // Code outside the stages, which unpacks and checks the arguments, is not changed.
 class FaultPlanter : public IRMutator {
 public:
     // `fault` is one of faults_of(), or the probe of one.
-    explicit FaultPlanter(const std::string &fault)
+    FaultPlanter(const std::string &fault, const CallFacts &facts)
         : is_probe_(fault.starts_with(probe_prefix)),
-          fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault) {}
+          fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault), known_(facts) {}
     // Appends the faults of every kernel that is lowered to `faults`.
-    explicit FaultPlanter(std::vector<std::string> &faults) : is_probe_(false), faults_(&faults) {}
+    FaultPlanter(std::vector<std::string> &faults, const CallFacts &facts)
+        : is_probe_(false), faults_(&faults), known_(facts) {}
 
     using IRMutator::mutate;
     // Halide calls this with a kernel's statement; IRMutator calls it with the statements inside.
@@ -288,6 +390,7 @@ public:
         planted_ = false;
         location_counts_.clear();
         s.accept(&summary_);
+        summary_.finish();
         const Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
         if (!fault_.empty() && !planted_)
@@ -351,11 +454,21 @@ private:
     Stmt visit(const LetStmt *op) override {
         // Halide's bounds inference computes these values.
         const bool is_inferred = op->name.ends_with("_realized");
+        const bool outer = std::exchange(in_value_, !summary_.is_index(op->name));
         const Expr value = is_inferred ? op->value : mutate_bound(op->value);
+        in_value_ = outer;
         lets_.emplace_back(op->name, op->value);
+        known_.add_let(op->name, op->value);
         const Stmt body = mutate(op->body);
+        known_.remove_let(op->name);
         lets_.pop_back();
         return LetStmt::make(op->name, value, body);
+    }
+    Expr visit(const Let *op) override {
+        const bool outer = std::exchange(in_value_, !summary_.is_index(op->name));
+        const Expr value = mutate(op->value);
+        in_value_ = outer;
+        return Let::make(op->name, value, mutate(op->body));
     }
     // Returns `e` with the values of the lets around it.
     Expr substitute_lets(Expr e) const {
@@ -415,14 +528,21 @@ private:
         const LoopAnalysis analysis(op);
         const std::string loop = "loop " + stem(op->name);
         const bool is_remainder = op->name.ends_with(".rebased");
+        if (known_.proves(op->extent <= 0)) return op;
         if (is_remainder && can_prove(substitute_lets(op->extent) <= 0)) return op;
         const LoopBounds right{mutate_bound(op->min), mutate_bound(op->extent)};
         LoopBounds bounds = right;
         plant_in_bounds(bounds, analysis, loop, is_remainder);
-        const bool races = analysis.repeats_store && op->for_type == ForType::Serial &&
+        const bool races = analysis.repeats_store && analysis.differs &&
+                           op->for_type == ForType::Serial && !known_.proves(op->extent <= 1) &&
                            try_plant(kind::racy_parallel, loop);
         const bool outer = std::exchange(in_remainder_, is_remainder);
+        const Expr variable = Variable::make(Int(32), op->name);
+        known_.assume(variable >= op->min);
+        known_.assume(variable < op->min + op->extent);
         const Stmt body = mutate(op->body);
+        known_.forget();
+        known_.forget();
         in_remainder_ = outer;
         if (is_probe_ && (bounds.is_shorter || bounds.is_longer || races))
             return probe(op, right, body, bounds.is_longer, races);
@@ -445,9 +565,13 @@ private:
         // An if with an else case comes from specialize() or a split: the then case is faster and
         // for some extents only, and the else case is right for all. A condition that is false too
         // often has no effect on the result; only the other direction is a fault.
+        const bool is_always = known_.proves(op->condition);
+        const bool is_never = !is_always && known_.proves(!op->condition);
         if (op->else_case.defined()) {
-            if (is_fused_loop_guard(op->condition))
-                return IfThenElse::make(op->condition, mutate(op->then_case), op->else_case);
+            if (is_always || is_fused_loop_guard(op->condition)) {
+                return IfThenElse::make(op->condition, mutate_if(op->condition, op->then_case),
+                                        op->else_case);
+            }
             if (!in_remainder_ && try_plant(kind::lost_guard, "special case in " + stage())) {
                 if (!is_probe_) return mutate(op->then_case);
                 return IfThenElse::make(op->condition, mutate(op->then_case),
@@ -455,24 +579,37 @@ private:
             }
             // The iteration of a remainder loop is never complete, so the then case, for complete
             // ones, never runs there.
-            const Stmt then_case = in_remainder_ ? op->then_case : mutate(op->then_case);
-            return IfThenElse::make(op->condition, then_case, mutate(op->else_case));
+            const Stmt then_case = in_remainder_ || is_never
+                                       ? op->then_case
+                                       : mutate_if(op->condition, op->then_case);
+            return IfThenElse::make(op->condition, then_case,
+                                    mutate_if(!op->condition, op->else_case));
         }
+        if (is_never) return op;
         const Stmt aborts = Evaluate::make(abort_call());
-        if (try_plant(kind::lost_guard, "guard in " + stage())) {
+        if (!is_always && try_plant(kind::lost_guard, "guard in " + stage())) {
             const Stmt guarded = mutate(op->then_case);
             return is_probe_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
         }
         if (try_plant(kind::dropped_tail, "guarded code in " + stage()))
             return is_probe_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
-        return IRMutator::visit(op);
+        return IfThenElse::make(mutate(op->condition), mutate_if(op->condition, op->then_case));
+    }
+    // Rewrites the side of a branch that runs under this condition.
+    Stmt mutate_if(const Expr &condition, const Stmt &side) {
+        known_.assume(condition);
+        const Stmt s = mutate(side);
+        known_.forget();
+        return s;
     }
 
     Stmt visit(const Store *op) override {
         const bool updates = loads(op->value, op->name);
         const bool starts = !updates && summary_.accumulators.count(op->name);
         const std::string to = "store to " + stem(op->name);
+        const bool outer = std::exchange(in_value_, true);
         Expr value = starts && is_const(op->value) ? op->value : mutate(op->value);
+        in_value_ = outer;
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
@@ -501,8 +638,10 @@ private:
         return Store::make(op->name, value, index, op->param, mask, alignment);
     }
     Expr visit(const Load *op) override {
+        const bool outer = std::exchange(in_value_, false);
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
+        in_value_ = outer;
         const std::string from = "load of " + stem(op->name) + " in " + stage();
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         const Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask,
@@ -575,8 +714,33 @@ private:
         }
         return IRMutator::visit(op);
     }
+    // Returns true for select(a < b, b, a) and the like: where a and b are equal, either side is
+    // right. If one side is 0 the sign of a zero depends on the comparison.
+    static bool is_extremum(const Select *op) {
+        const Or *or_nan = op->condition.as<Or>();
+        const Expr &compares = or_nan ? or_nan->a : op->condition;
+        const Call *strict = compares.as<Call>();
+        Expr a, b;
+        if (strict && strict->is_intrinsic({Call::strict_lt, Call::strict_le})) {
+            a = strict->args[0];
+            b = strict->args[1];
+        } else if (const LT *lt = compares.as<LT>()) {
+            a = lt->a;
+            b = lt->b;
+        } else if (const LE *le = compares.as<LE>()) {
+            a = le->a;
+            b = le->b;
+        }
+        if (!a.defined() || is_const_zero(a) || is_const_zero(b)) return false;
+        const auto are = [&](const Expr &x, const Expr &y) {
+            return Halide::Internal::equal(op->true_value, x) &&
+                   Halide::Internal::equal(op->false_value, y);
+        };
+        return are(a, b) || are(b, a);
+    }
     Expr visit(const Select *op) override {
         if (is_min_coordinate(op->true_value) || is_min_coordinate(op->false_value)) return op;
+        const Expr condition = is_extremum(op) ? op->condition : mutate(op->condition);
         Expr yes = op->true_value;
         Expr no = op->false_value;
         const auto select = [&] { return Select::make(op->condition, yes, no); };
@@ -585,15 +749,17 @@ private:
             *side = other_constant(*side);
             return wrong(op, select());
         }
-        return Select::make(mutate(op->condition), mutate(yes), mutate(no));
+        return Select::make(condition, mutate(yes), mutate(no));
     }
+    // Integers that are values, such as the bits of a float, aren't indices.
+    bool is_clamp() const { return !in_bound_ && !in_value_; }
     Expr visit(const Min *op) override {
         if (is_element_type(op->type)) {
             return try_plant(kind::wrong_operator, "min in " + stage())
                        ? wrong(op, Max::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return !in_bound_ && try_plant(kind::wrong_clamp, "min in " + stage())
+        return is_clamp() && try_plant(kind::wrong_clamp, "min in " + stage())
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -603,7 +769,7 @@ private:
                        ? wrong(op, Min::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return !in_bound_ && try_plant(kind::wrong_clamp, "max in " + stage())
+        return is_clamp() && try_plant(kind::wrong_clamp, "max in " + stage())
                    ? wrong(op, Max::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -638,7 +804,9 @@ private:
     std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted
     bool is_inside_ = false;  // in the kernel's statement, rather than before it
     bool planted_ = false, in_bound_ = false, in_remainder_ = false;
+    bool in_value_ = false;  // in a stored value, rather than in an index
     KernelSummary summary_;
+    KnownFacts known_;
     std::vector<std::string> stages_;  // the stages around the current statement
     std::vector<std::pair<std::string, Expr>> lets_;
     std::map<std::string, int> location_counts_;  // of "kind: location"
@@ -646,12 +814,13 @@ private:
 
 }  // namespace
 
-void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults) {
-    pipeline.add_custom_lowering_pass(new FaultPlanter(faults));
+void list_faults(Halide::Pipeline &pipeline, const CallFacts &facts,
+                 std::vector<std::string> &faults) {
+    pipeline.add_custom_lowering_pass(new FaultPlanter(faults, facts));
 }
 
-void plant(Halide::Pipeline &pipeline, const std::string &fault) {
-    pipeline.add_custom_lowering_pass(new FaultPlanter(fault));
+void plant(Halide::Pipeline &pipeline, const CallFacts &facts, const std::string &fault) {
+    pipeline.add_custom_lowering_pass(new FaultPlanter(fault, facts));
 }
 
 }  // namespace halyard

@@ -2,10 +2,12 @@
 // in double. bench::ProblemInstance is the variant without a reference, for large problems.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/op.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::check {
 
@@ -45,6 +47,13 @@ struct Sample {
 // is not an integer.
 Sample parse_sample(const OpRecord &op, const std::string &text);
 
+// Returns the shape in which a caller passes a tensor, for values of dimensions and attributes.
+Shape callers_shape(const Op &op, const TensorSpec &t, const Dims &dims);
+
+// Returns the call of a sample with dense inputs, from which a plan is made.
+std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s,
+                                                   const std::string &dtypes);
+
 // Throws AttrError for a dimension of the signature that `dims` lacks. `dims` were read from `text`
 // and derived from attributes.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
@@ -57,9 +66,10 @@ Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);
 std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"
 
-// Returns how a result violates the op's contract, or "" if it doesn't.
+// Returns how a result violates the op's contract, or "" if it doesn't. If intermediate values
+// `may_overflow`, results may be infinite or NaN where finite ones are expected.
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
-                    const Problem &expected);
+                    const Problem &expected, bool may_overflow = false);
 // Returns the same for inputs with NaN, Inf and values that overflow in between. It compares only
 // where NaN and Inf are. Unless `finite_stays`, a result may be Inf where the expected one is
 // finite.

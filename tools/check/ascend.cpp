@@ -17,6 +17,9 @@ namespace {
 
 constexpr size_t quick_samples = 4;         // of each dtype, the first that are small enough
 constexpr int64_t quick_elements = 20'000;  // of all inputs of one of them
+// Samples of fewer elements are run several times, with other values.
+constexpr int64_t few_elements = 512;
+constexpr int64_t most_runs = 24;
 
 int64_t elements_of(const Case &c) {
     int64_t elements = 0;
@@ -54,36 +57,49 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
     }
 }
 
-// Returns the sample with values at breakpoints. A program doesn't depend on values, so it is the
-// same one.
-std::vector<Case> with_breakpoints(const Op &op, const Case &c) {
+enum class Values { usual, breakpoints, wide };
+
+// Returns the sample with other values. A program doesn't depend on values, so it is the same one.
+Case with_values(const Op &op, const Case &c, Values values, int seed) {
     std::vector<double> reals;
     for (auto &[name, value] : c.problem.reals)
         reals.push_back(value);
-    std::vector<Case> all;
-    for (const int seed : {1, 2}) {
-        Case &b = all.emplace_back(op, c.sample, c.dtypes, seed);
-        std::mt19937 rng(static_cast<uint32_t>(seed));
-        for (size_t k = 0; k < b.in.size(); k++) {
-            // An input with a lower bound isn't defined everywhere.
-            if (b.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
-            fill_breakpoints(b.in[k], reals, rng);
-            b.problem.tensors[op.sig.inputs[k].name] = array_of(b.in[k]);
-        }
-        b.fit_forward_outputs(op);
-        b.solve(op);
+    Case other(op, c.sample, c.dtypes, seed);
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    for (size_t k = 0; k < other.in.size() && values != Values::usual; k++) {
+        // An input with a lower bound isn't defined everywhere.
+        if (other.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
+        if (values == Values::breakpoints)
+            fill_breakpoints(other.in[k], reals, rng);
+        else
+            fill_magnitudes(other.in[k], false, rng);
+        other.problem.tensors[op.sig.inputs[k].name] = array_of(other.in[k]);
     }
-    return all;
+    other.fit_forward_outputs(op);
+    other.solve(op);
+    return other;
 }
 
 void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants, Report &r) {
     c.solve(op);
     for (auto &variant : variants)
         run_variant(op, c, variant, r);
-    if (elements_of(c) > quick_elements) return;
-    for (const Case &b : with_breakpoints(op, c)) {
+    const int64_t elements = elements_of(c);
+    if (elements > quick_elements) return;
+    const auto run = [&](Values values, int seed, const std::string &what) {
+        const Case other = with_values(op, c, values, seed);
         for (auto &variant : variants)
-            run_variant(op, b, variant, r, ", numbers where it bends");
+            run_variant(op, other, variant, r, what);
+    };
+    for (const int seed : {1, 2})
+        run(Values::breakpoints, seed, ", numbers where it bends");
+    // The fewer elements a sample has, the more often it is run.
+    const auto times = int(std::clamp<int64_t>(few_elements / std::max<int64_t>(elements, 1), 0,
+                                               most_runs));
+    for (int seed = 11; seed < 11 + times; seed++) {
+        run(Values::usual, seed, ", values " + std::to_string(seed));
+        if (op.form == Form::elementwise)
+            run(Values::wide, seed, ", magnitudes " + std::to_string(seed));
     }
 }
 

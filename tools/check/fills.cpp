@@ -22,6 +22,19 @@ void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
     }
 }
 
+void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng) {
+    if (!is_float(t.dtype())) return;
+    const int largest = t.dtype() == DType::f64 ? 1023 : t.dtype() == DType::f16 ? 15 : 127;
+    const int from = extreme ? -largest - 20 : -24;  // subnormal numbers, too
+    const int to = extreme ? largest : 10;
+    std::uniform_real_distribution<double> mantissa(1, 1.9);
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++) {
+        const int exponent = from + int(rng() % unsigned(to - from + 1));
+        flat.set({i}, std::ldexp(mantissa(rng), exponent) * (rng() % 2 ? -1 : 1));
+    }
+}
+
 void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
     std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
     for (double v : own) {

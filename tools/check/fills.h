@@ -13,6 +13,10 @@ Tensor poisoned(int64_t elements, DType t);
 // Writes `count` NaN, Inf, zeros and subnormal numbers to random places.
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng);
 
+// Fills a tensor of floats with numbers of all magnitudes: with `extreme` any finite numbers of the
+// dtype, else from 2^-24 to 2^10.
+void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng);
+
 // Replaces half of t's elements by numbers at which ops have breakpoints and which are often equal
 // to each other: 0 and 1 most often, and `own`, the op's attributes. Now and then all of them are
 // one such number. All dtypes represent them exactly.
