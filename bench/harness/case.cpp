@@ -295,7 +295,7 @@ double wrapped(double v, DType t) {  // integer arithmetic is modular
 
 // Constants of the rounding to a float dtype and in its kernels' arithmetic.
 struct Rounding {
-    explicit Rounding(DType t)
+    Rounding(DType t, Magnitudes magnitudes)
         : eps(t == DType::f64   ? 0x1p-52
               : t == DType::f32 ? 0x1p-23
               : t == DType::f16 ? 0x1p-10
@@ -303,12 +303,17 @@ struct Rounding {
           arithmetic_eps(t == DType::f64 ? 0x1p-52 : 0x1p-23), tiny(t == DType::f64   ? 0x1p-1022
                                                                     : t == DType::f16 ? 0x1p-14
                                                                                       : 0x1p-126),
-          largest(largest_of(t)), is_double(t == DType::f64) {}
+          is_double(t == DType::f64) {
+        least_overflowing = largest_of(t) * (1 - eps);
+        if (magnitudes == Magnitudes::usual) return;
+        least_overflowing *= 0x1p-24;
+        if (t != DType::f16) tiny *= is_double ? 0x1p60 : 0x1p40;
+    }
 
     double eps;             // one ULP of 1
     double arithmetic_eps;  // the same of the arithmetic: 16-bit floats compute in f32
-    double tiny;            // the least normal number
-    double largest;
+    double tiny;            // the least normal number, below which errors are absolute
+    double least_overflowing = 0;  // results of at least this magnitude may be infinite
     bool is_double;
 };
 
@@ -333,8 +338,9 @@ double finite_error_ratio(double got, double want, double size, double ulps, con
 // Compares the elements of one output with the expected ones.
 class OutputComparison {
 public:
-    OutputComparison(const Contract &contract, DType dtype, const Array &want, const Array *abs_sum)
-        : contract_(contract), dtype_(dtype), rounding_(dtype), want_(want), abs_sum_(abs_sum),
+    OutputComparison(const Contract &contract, const Rounding &rounding, DType dtype,
+                     const Array &want, const Array *abs_sum)
+        : contract_(contract), dtype_(dtype), rounding_(rounding), want_(want), abs_sum_(abs_sum),
           largest_want_(largest_finite(want.v)) {}
 
     // Returns the error of element i over what the contract allows; infinite for a wrong NaN, Inf,
@@ -348,7 +354,7 @@ public:
             return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
         if (std::isinf(want) || std::isinf(got)) {
             const bool overflows = std::isinf(got) &&
-                                   std::fabs(want) > rounding_.largest * (1 - rounding_.eps);
+                                   std::fabs(want) > rounding_.least_overflowing;
             return got == want || overflows ? 0 : INFINITY;
         }
         return finite_error_ratio(got, want, size(i), contract_.ulps, rounding_);
@@ -372,19 +378,18 @@ private:
 }  // namespace
 
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
-                    const Problem &expected, bool may_overflow) {
+                    const Problem &expected, Magnitudes magnitudes) {
     const Array &want = expected.tensors.at(output);
     if (!(got.shape() == want.shape))
         return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
     const auto abs_sum = expected.abs_sum.find(output);
-    const OutputComparison comparison(op.contract, got.dtype(), want,
-                                      abs_sum == expected.abs_sum.end() ? nullptr
-                                                                        : &abs_sum->second);
+    const OutputComparison comparison(
+        op.contract, Rounding(got.dtype(), magnitudes), got.dtype(), want,
+        abs_sum == expected.abs_sum.end() ? nullptr : &abs_sum->second);
     const std::vector<double> v = got.to_vector<double>();
     double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < v.size(); i++) {
-        if (may_overflow && !std::isfinite(v[i])) continue;
         const double ratio = comparison.error_ratio(i, v[i]);
         if (ratio > worst) {
             worst = ratio;

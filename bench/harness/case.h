@@ -66,10 +66,13 @@ Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);
 std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"
 
-// Returns how a result violates the op's contract, or "" if it doesn't. If intermediate values
-// `may_overflow`, results may be infinite or NaN where finite ones are expected.
+// The magnitudes of a call's inputs. Of `any` magnitudes, intermediate values overflow and
+// underflow: large results may be infinite, and those below 2^-86 (f64: 2^-962) have an absolute
+// error instead of a relative one.
+enum class Magnitudes : uint8_t { usual, any };
+// Returns how a result violates the op's contract, or "" if it doesn't.
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
-                    const Problem &expected, bool may_overflow = false);
+                    const Problem &expected, Magnitudes magnitudes = Magnitudes::usual);
 // Returns the same for inputs with NaN, Inf and values that overflow in between. It compares only
 // where NaN and Inf are. Unless `finite_stays`, a result may be Inf where the expected one is
 // finite.

@@ -10,11 +10,12 @@ namespace halyard::check {
 // Returns memory with values that no kernel may take for results. Outputs are filled with them.
 Tensor poisoned(int64_t elements, DType t);
 
-// Writes `count` NaN, Inf, zeros and subnormal numbers to random places.
+// Writes `count` NaN, Inf, zeros and 1 to random places, and subnormal numbers if these are few:
+// where several meet in one formula, it underflows in between.
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng);
 
 // Fills a tensor of floats with numbers of all magnitudes: with `extreme` any finite numbers of the
-// dtype, else from 2^-24 to 2^10.
+// dtype, else from 2^-20 to 2^8.
 void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng);
 
 // Replaces half of t's elements by numbers at which ops have breakpoints and which are often equal

@@ -27,7 +27,7 @@ namespace halyard::check {
 // Further words:
 //   lonely    an input is constant, but for one element in every line along the reduced dimensions
 //   axis0     rows go along the first dimension, as the attribute axis says, and so do results
-//   wide      magnitudes from 2^-24 to 2^10
+//   wide      magnitudes from 2^-20 to 2^8
 //   extreme   magnitudes of all finite numbers of the dtype
 //   bends     half of all values are breakpoints of ops or equal to others: 0, +-1, +-3, attributes
 //   specials  how many NaN, Inf, zeros, ... each float input has
