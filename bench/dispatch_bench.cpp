@@ -48,13 +48,26 @@ void kernel(benchmark::State &state) {
     for (auto _ : state)
         run_plan(plan, c.in, c.attrs, c.out);
 }
-void planning(benchmark::State &state) {  // the cost of a shape's first call
-    const Call c;
+// Measures the cost of a shape's first call.
+void measure_planning(benchmark::State &state, const RegisteredOp &op,
+                      const std::vector<Tensor> &in) {
+    const Attrs attrs(op.record);
     std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
+    for (const Tensor &t : in)
         metas.push_back(meta_of(t));
     for (auto _ : state)
-        benchmark::DoNotOptimize(make_plan(c.op, metas, c.attrs));
+        benchmark::DoNotOptimize(make_plan(op, metas, attrs));
+}
+void planning(benchmark::State &state) {
+    const Call c;
+    measure_planning(state, c.op, c.in);
+}
+void planning_matmul(benchmark::State &state) {
+    measure_planning(state, library().at("matmul"), {Tensor::ones({4, 16}), Tensor::ones({16, 8})});
+}
+void planning_conv2d(benchmark::State &state) {
+    measure_planning(state, library().at("conv2d"),
+                     {Tensor::ones({1, 4, 8, 8}), Tensor::ones({4, 4, 3, 3})});
 }
 void tensor_empty(benchmark::State &state) {
     for (auto _ : state)
@@ -66,6 +79,8 @@ BENCHMARK(dispatch_one);
 BENCHMARK(dispatch_into_ours);
 BENCHMARK(kernel);
 BENCHMARK(planning);
+BENCHMARK(planning_matmul);
+BENCHMARK(planning_conv2d);
 BENCHMARK(tensor_empty);
 
 }  // namespace

@@ -2,7 +2,7 @@
 # that they call (primitives/composites/composite.h). It is compiled once, against the functions of kernels. Then
 # halyard_composites_done() links all of these files into one generator, which writes the composites' functions,
 # <build>/generated/primitives/ops/NAME.h, for everything above. So a composition can't call the functions of another composite: it
-# includes a header in which that one's file declares what others may call, or names the op in run1().
+# includes a header in which that one's file declares what others may call.
 #
 # halyard_gradients([FOLDER/]NAME): a file of composed gradients alone, which has no functions to generate.
 function(_halyard_list_composites CALL FILE)

@@ -45,6 +45,7 @@ struct Build {
     int lanes = 4;
     // The dtypes to which T, U, ... are bound; empty in exact mode.
     std::map<std::string, DType> types;
+    bool on_gpu = false;
 
     bool is_exact() const { return types.empty(); }
     // Algorithms for Ascend are not arranged in vectors, and every CPU has vectors of some lanes.

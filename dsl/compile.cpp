@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <sstream>
 
-#include "dsl/child.h"
 #include "dsl/diagnostic.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
 #include "dsl/tuple_update.h"
 #include "registry/base/atomic_file.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/run_program.h"
 
 namespace halyard {

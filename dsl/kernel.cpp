@@ -41,14 +41,15 @@ Halide::Type halide_type(DType t) {
     return UInt(8);
 }
 
-Target target_of(const Instance &i) {
+Target target_of(const Op &op, const Instance &i) {
     if (i.backend == "ascend")
         return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
     std::string text = "x86-64-linux";
     if (i.isa >= Isa::avx2) text += "-sse41-avx-f16c-fma-avx2";
     if (i.isa >= Isa::avx512) {
-        text += is_extension(i.variant) ? "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4"
-                                        : "-avx512-avx512_skylake";
+        text += "-avx512-avx512_skylake";
+        if (extension_of(op, i.variant) == Extension::vnni)
+            text += "-avx512_cannonlake-avx512_zen4";
     }
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
@@ -183,7 +184,7 @@ public:
 }  // namespace
 
 Kernel::Kernel(OpPtr o, Instance i)
-    : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
+    : op(std::move(o)), instance(std::move(i)), target(target_of(*op, instance)) {
     throw_halide_errors();
     try {
         build();
@@ -196,7 +197,8 @@ void Kernel::build() {
     const TensorTypes types(*op, instance);
     op->declare_all_tensors();
     Build build{instance.variant,
-                target.natural_vector_size(types.arithmetic(op->copies_bits).real), types.dtypes};
+                target.natural_vector_size(types.arithmetic(op->copies_bits).real), types.dtypes,
+                target.has_gpu_feature()};
     if (is_ascend()) {
         check_ascend(build);
         // An Ascend algorithm is not arranged in vectors: its instructions are found during
@@ -321,6 +323,7 @@ void Kernel::fix_scalars() {
 Arithmetic Kernel::arithmetic(const TensorTypes &types) const {
     Arithmetic a = types.arithmetic(op->copies_bits);
     if (is_ascend()) a.own_math = false;  // the vector unit has its own functions
+    a.on_gpu = target.has_gpu_feature();
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
     if (types.binds(Float(16)) && instance.backend == "cpu" && !a.f16_by_halide) {
         // An outermost minimum is 0 in every call, but the compiler cannot derive that.
@@ -344,7 +347,8 @@ void Kernel::constrain_outputs(const std::vector<Func> &funcs) {
 
 void Kernel::schedule(const std::vector<Func> &funcs, const Type &real, const Build &build) {
     lanes = target.natural_vector_size(real);
-    const Backend b{{instance.variant, lanes, build.types}, target, real, &instance.tunables};
+    const Backend b{
+        {instance.variant, lanes, build.types, build.on_gpu}, target, real, &instance.tunables};
     if (!instance.scheduled || !instance.adjoint_in.empty()) {
         for (Func f : funcs)
             f.compute_root();

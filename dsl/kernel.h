@@ -38,8 +38,9 @@ struct Instance {
     std::string symbol(const std::string &op) const;
 };
 
-// Returns the Halide target of an instance, with the features of its instruction set.
-Halide::Target target_of(const Instance &i);
+// Returns the Halide target of an instance of `op`, with the features of its instruction set and of
+// its variant's extension.
+Halide::Target target_of(const Op &op, const Instance &i);
 // Returns the type in which elements of a dtype are stored; booleans are UInt(8).
 Halide::Type halide_type(DType t);
 

@@ -370,6 +370,22 @@ private:
     std::vector<Expr> conditions_;
 };
 
+// A fault in the arithmetic of strict floats: another operator, or swapped operands.
+struct StrictFault {
+    Call::IntrinsicOp right;
+    const char *kind, *location;
+    Call::IntrinsicOp faulty;
+    bool swaps_operands = false;
+};
+constexpr StrictFault strict_faults[] = {
+    {Call::strict_add, kind::wrong_operator, "strict +", Call::strict_sub},
+    {Call::strict_mul, kind::wrong_operator, "strict *", Call::strict_add},
+    {Call::strict_min, kind::wrong_operator, "strict min", Call::strict_max},
+    {Call::strict_max, kind::wrong_operator, "strict max", Call::strict_min},
+    {Call::strict_sub, kind::swapped_operands, "strict -", Call::strict_sub, true},
+    {Call::strict_div, kind::swapped_operands, "strict /", Call::strict_div, true},
+};
+
 // Plants one fault into a lowered kernel, or lists those that could be planted.
 // Code outside the stages, which unpacks and checks the arguments, is not changed.
 class FaultPlanter : public IRMutator {
@@ -698,9 +714,6 @@ private:
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type),
                         Call::make(eq->type, eq->name, sides, eq->call_type));
     }
-    // The arithmetic of strict floats (strict_add, strict_mul, strict_min and so on) has no faults
-    // of its own, although its operands do. More places would change which faults a seed draws, and
-    // with them the tables of docs/mutants.md.
     Expr visit(const Call *op) override {
         if (op->is_intrinsic(Call::prefetch)) return op;  // any address is right
         const bool lt = op->is_intrinsic(Call::strict_lt);
@@ -711,6 +724,14 @@ private:
                 op, Call::make(op->type,
                                Call::get_intrinsic_name(lt ? Call::strict_le : Call::strict_lt),
                                op->args, op->call_type));
+        }
+        for (const StrictFault &f : strict_faults) {
+            if (!op->is_intrinsic(f.right) ||
+                !try_plant(f.kind, std::string(f.location) + " in " + stage()))
+                continue;
+            std::vector<Expr> operands = op->args;
+            if (f.swaps_operands) std::swap(operands[0], operands[1]);
+            return wrong(op, Call::make(op->type, f.faulty, operands, op->call_type));
         }
         return IRMutator::visit(op);
     }

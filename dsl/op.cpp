@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dsl/gpu/plain_schedule.h"
 #include "registry/base/error.h"
 #include "registry/base/text.h"
 
@@ -109,7 +110,7 @@ Dim Op::stride(const Func &tensor, int dim) const {
 
 void Op::add(Variant v) {
     if (variants_.empty()) variants.clear();
-    variants.push_back({v.name, v.when.words()});
+    variants.push_back({v.name, v.when.words(), v.extension});
     variants_.push_back(std::move(v));
 }
 
@@ -121,6 +122,10 @@ void Op::clear_variants() {
 // Not inline: a frame of this library ends the calls that an error message names.
 void Op::algorithm(const Build &) {
     algorithm();
+}
+
+void Op::schedule(const Gpu &) {
+    gpu::plain_schedule(out);
 }
 
 void Op::define(const Build &build) {
@@ -187,8 +192,8 @@ private:
 
 }  // namespace
 
-Variant::Variant(std::string variant_name, DimExpr condition, Steps steps)
-    : name(std::move(variant_name)), when(std::move(condition)),
+Variant::Variant(std::string variant_name, DimExpr condition, Steps steps, Extension needs)
+    : name(std::move(variant_name)), when(std::move(condition)), extension(needs),
       make([steps](Op &op) { return std::make_unique<StepsImplementation>(op, steps); }) {}
 
 Expr Op::parameter(const std::string &n, const Type &t) {

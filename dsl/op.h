@@ -93,11 +93,14 @@ public:
     virtual void algorithm(const Build &);
 
     // Schedules the definitions of algorithm() for one backend. An empty schedule is legal: the
-    // kernel is correct and slow. For Ascend the default is an automatic schedule
-    // (dsl/ascend/schedule.h).
+    // kernel is correct and slow. For a GPU the default is gpu::plain_schedule()
+    // (dsl/gpu/plain_schedule.h), for Ascend an automatic schedule (dsl/ascend/schedule.h).
     virtual void schedule(const Cpu &) {}
-    virtual void schedule(const Gpu &) {}
+    virtual void schedule(const Gpu &gpu);
     virtual void schedule(const Ascend &npu);
+
+    // False if no kernel of this op is built for a GPU (dsl/gpu/gpu_kernels.h).
+    bool gpu = true;
 
     // Computes every output of `p` from its inputs, naively, in double, without the DSL. For ops
     // with Contract::products it also fills `p.abs_sum`.
@@ -185,8 +188,10 @@ protected:
     void flag(const std::string &name, bool value) {
         attrs.push_back({name, AttrKind::boolean, value ? "1" : "0", {}, {}});
     }
-    void choice(const std::string &name, std::vector<std::string> choices) {
-        attrs.push_back({name, AttrKind::choice, choices[0], choices, {}});
+    // `type` names the choices' class in generated functions (AttrSpec::type).
+    void choice(const std::string &name, std::vector<std::string> choices,
+                const std::string &type = "") {
+        attrs.push_back({name, AttrKind::choice, choices[0], choices, {}, false, type});
     }
     void ints(const std::string &name, const std::string &value,
               std::vector<std::string> parts = {}) {
@@ -207,8 +212,8 @@ protected:
 
     void attr(const Dim &d, int64_t value) { attr(d.name(), value); }
     void flag(const Dim &d, bool value) { flag(d.name(), value); }
-    void choice(const Dim &d, std::initializer_list<Dim> choices) {
-        choice(d.name(), names_of(choices));
+    void choice(const Dim &d, std::initializer_list<Dim> choices, const std::string &type = "") {
+        choice(d.name(), names_of(choices), type);
     }
     void ints(const std::string &name, const std::string &value, std::initializer_list<Dim> parts) {
         ints(name, value, names_of(parts));

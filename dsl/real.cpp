@@ -139,7 +139,8 @@ class Interpret : public IRMutator {
     Expr visit(const Cast *op) override {
         Expr v = mutate(op->value);
         Type t = map(op->type);
-        if (exact() && is_real(op->value.type()) && !is_real(op->type)) v = mix(v, 77);
+        if (exact() && is_real(op->value.type()) && !is_real(op->type))
+            return as_type(t, mix(v, 77));
         if (hide_f16 && t == Float(32) && v.type() == Float(16)) return hidden(Cast::make(t, v));
         return v.type() == t ? v : Cast::make(t, v);
     }
@@ -222,17 +223,28 @@ class Interpret : public IRMutator {
         return op->type == Float(64) && t != op->type ? cast(t, e) : e;
     }
 
+    // Converts a modular integer to another type. A truth value is its lowest bit: of a cast to
+    // bool, LLVM keeps that bit, and OpenCL compares all bits with 0.
+    static Expr as_type(const Type &t, const Expr &modular) {
+        return t.is_bool() ? (modular & Expr(1u)) != Expr(0u) : cast(t, modular);
+    }
+
     // Returns a function of modular integers, which stands for any function of reals.
     Expr exact_function(const Call *op, const std::vector<Expr> &args) const {
         if (starts_with(op->name, "is_nan") || starts_with(op->name, "is_inf"))
             return const_false();
         if (starts_with(op->name, "is_finite")) return const_true();
         const Type t = map(op->type);
-        if (op->is_intrinsic(Call::abs) || t != a.real) return cast(t, mix(args[0], 5));
+        if (op->is_intrinsic(Call::abs) || t != a.real) return as_type(t, mix(args[0], 5));
         Expr e = mix(args[0], salt_of(op->name));
         for (size_t i = 1; i < args.size(); i++)
             e = mix(e ^ args[i], 3);
         return e;
+    }
+
+    Divider divider() const {
+        if (a.on_gpu) return Divider::gpu;
+        return a.own_math ? Divider::cpu : Divider::ascend;
     }
 
     // Returns a function of reals in integer arithmetic. Throws DTypeError if integers lack it.
@@ -244,13 +256,13 @@ class Interpret : public IRMutator {
         if (name == "floor" || name == "ceil" || name == "round" || name == "trunc") return args[0];
         if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
         if (starts_with(name, "is_finite")) return const_true();
-        if (Expr e = integer_function(name, args); e.defined()) return e;
+        if (Expr e = integer_function(name, args, divider()); e.defined()) return e;
         throw DTypeError(func, name + " is not defined on integers");
     }
 
     Expr function_of_floats(const Call *op, const std::string &name,
                             const std::vector<Expr> &args) const {
-        if (Expr e = float_division(name, args, a.own_math); e.defined()) return e;
+        if (Expr e = float_division(name, args, divider()); e.defined()) return e;
         if (op->is_intrinsic()) return Call::make(map(op->type), op->name, args, op->call_type);
         return math::expand(name, args, a.own_math);
     }

@@ -19,6 +19,7 @@ struct Arithmetic {
     // If true, exp, tanh, ... become polynomials (dsl/math/math.h). If false, they become calls of
     // the device's functions, such as Ascend's vexp.
     bool own_math = true;
+    bool on_gpu = false;
     // If true, Halide's code converts from and to f16, because the target has no instruction for
     // it. Halide's code turns NaN into infinity, so NaN gets a case of its own (dsl/convert.h).
     bool f16_by_halide = false;

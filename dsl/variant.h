@@ -8,6 +8,7 @@
 #include <string>
 
 #include "dsl/backend.h"
+#include "registry/op/op_record.h"
 
 namespace halyard {
 
@@ -57,10 +58,12 @@ struct Steps {
 
 // One way to compute an op, with the condition under which its kernel may run.
 struct Variant {
-    Variant(std::string variant_name, DimExpr condition, Steps steps = {});
+    Variant(std::string variant_name, DimExpr condition, Steps steps = {},
+            Extension needs = Extension::none);
 
     std::string name;
-    DimExpr when;  // DimExpr::always() for every call
+    DimExpr when;         // DimExpr::always() for every call
+    Extension extension;  // instructions that its kernels need (registry/op/extension.h)
     std::function<std::unique_ptr<Implementation>(Op &)> make;
 };
 

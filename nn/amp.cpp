@@ -28,26 +28,19 @@ void return_f32(const Cell &cell) {
 }
 
 void narrow_products(const Cell &network, DType dtype) {
-    const auto narrow = [&](const Cell &cell) {
-        if (!is_in(amp_white_list(), cell)) return;
+    for (const auto &[name, cell] : network.cells_and_names()) {
+        if (!is_in(amp_white_list(), cell)) continue;
         cell.to_float(dtype);
         return_f32(cell);
-    };
-    narrow(network);
-    for (const auto &[name, cell] : network.cells_and_names())
-        narrow(cell);
+    }
 }
 
 void narrow_all(const Cell &network, DType dtype, bool keep_norms) {
     network.to_float(dtype);
     return_f32(network);
     if (!keep_norms) return;
-    const auto keep = [](const Cell &cell) {
-        if (is_in(amp_black_list(), cell)) cell.to_float(DType::f32);
-    };
-    keep(network);
     for (const auto &[name, cell] : network.cells_and_names())
-        keep(cell);
+        if (is_in(amp_black_list(), cell)) cell.to_float(DType::f32);
 }
 
 }  // namespace
@@ -70,7 +63,7 @@ std::string resolved_amp_level(const std::string &level) {
     if (level != "auto")
         throw AttrError("amp", "level is '" + level + "', expected O0, O1, O2, O3 or auto");
     const std::string target = get_context().device_target;
-    return target == "Ascend" ? "O3" : target == "GPU" ? "O2" : "O0";
+    return target.starts_with("Ascend") ? "O3" : target == "GPU" ? "O2" : "O0";
 }
 
 void auto_mixed_precision(const Cell &network, const std::string &level,

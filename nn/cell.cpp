@@ -43,11 +43,15 @@ void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cel
         for (const Parameter &p : cell->get_parameters())
             p.set_name(path + p.name());
         cell->state_->prefix = path + cell->state_->prefix;
-        for (const auto &[below, c] : cell->cells_and_names())
-            c.state_->prefix = path + c.state_->prefix;
+        for (const auto &[below, c] : cell->cells_below())
+            c->state_->prefix = path + c->state_->prefix;
         cell->state_->has_parent = true;
     }
     state_->children.emplace_back(name, std::move(cell));
+}
+
+std::shared_ptr<const Cell> Cell::itself() const {
+    return {std::shared_ptr<const Cell>(), this};
 }
 
 Parameter Cell::parameter(const std::string &name, Tensor value, bool requires_grad) {
@@ -68,12 +72,17 @@ void Cell::visit(const std::string &path, std::vector<const State *> &seen,
     }
 }
 
-std::vector<std::pair<std::string, AnyCell>> Cell::cells_and_names() const {
+std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> Cell::cells_below() const {
     std::vector<const State *> seen{state_.get()};
     std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> found;
     visit("", seen, found);
+    return found;
+}
+
+std::vector<std::pair<std::string, AnyCell>> Cell::cells_and_names() const & {
     std::vector<std::pair<std::string, AnyCell>> out;
-    for (const auto &[name, cell] : found)
+    out.emplace_back("", AnyCell(itself()));
+    for (const auto &[name, cell] : cells_below())
         out.emplace_back(name, AnyCell(cell));
     return out;
 }
@@ -88,8 +97,8 @@ std::vector<std::pair<std::string, Parameter>> Cell::parameters_and_names() cons
         }
     };
     add("", *this);
-    for (const auto &[path, cell] : cells_and_names())
-        add(path, cell);
+    for (const auto &[path, cell] : cells_below())
+        add(path, *cell);
     return out;
 }
 

@@ -64,8 +64,10 @@ public:
     ParameterTuple untrainable_params() const;
     // Returns all parameters by Parameter::name().
     std::map<std::string, Parameter> parameters_dict() const;
-    // Returns all cells below this one, parents before their children.
-    std::vector<std::pair<std::string, AnyCell>> cells_and_names() const;
+    // Returns this cell, whose name is "", and all cells below it, parents before their children.
+    // The entry of this cell refers to it: it must not outlive the cell.
+    std::vector<std::pair<std::string, AnyCell>> cells_and_names() const &;
+    std::vector<std::pair<std::string, AnyCell>> cells_and_names() const && = delete;
     // Returns the direct children.
     std::vector<std::pair<std::string, AnyCell>> name_cells() const;
 
@@ -128,6 +130,8 @@ protected:
     // Returns p in the dtype of to_float(), by a cast that the tape records. Returns an undefined
     // tensor if p is undefined.
     Tensor computed(const Parameter &p) const;
+    // Returns a pointer to this cell, which does not own it. AnyCell's owns the cell it holds.
+    virtual std::shared_ptr<const Cell> itself() const;
 
 private:
     struct State {
@@ -143,6 +147,7 @@ private:
         Hooks<BackwardHook> backward;
     };
     Tensor only(std::vector<Tensor> outputs) const;
+    std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> cells_below() const;
     std::vector<Tensor> construct_with_gradient(Tensors in) const;
     std::vector<Tensor> construct_with_backward_hooks(Tensors in) const;
     void insert_child(const std::string &name, std::shared_ptr<const Cell> cell) const;
@@ -173,6 +178,7 @@ public:
 
 private:
     friend class Cell;
+    std::shared_ptr<const Cell> itself() const override { return cell_ ? cell_ : Cell::itself(); }
     const Cell &cell() const;
     std::shared_ptr<const Cell> cell_;
 };

@@ -65,7 +65,7 @@ std::string ConvBase::extend_repr() const {
     return "input_channels=" + std::to_string(in_channels_) +
            ", output_channels=" + std::to_string(out_channels_) +
            ", kernel_size=" + in_brackets(kernel_size_) + ", stride=" + in_brackets(stride_) +
-           ", pad_mode=" + pad_mode_ + ", padding=" + in_brackets(padding_) +
+           ", pad_mode=" + pad_mode_.text() + ", padding=" + in_brackets(padding_) +
            ", dilation=" + in_brackets(dilation_) + ", group=" + std::to_string(group_) +
            ", has_bias=" + (bias.defined() ? "True" : "False");
 }
@@ -100,8 +100,8 @@ template<int N> ConvTranspose<N>::ConvTranspose(int64_t in_channels, int64_t out
       output_padding_(o.output_padding.ints()) {
     const std::string layer = with_rank<N>("Conv") + "Transpose";
     check_min(layer, "output_padding", o.output_padding, 0);
-    if (o.output_padding.any() && o.pad_mode != "pad") {
-        throw AttrError(layer, "output_padding is not 0, but pad_mode is " + o.pad_mode +
+    if (o.output_padding.any() && o.pad_mode != F::PadMode::pad) {
+        throw AttrError(layer, "output_padding is not 0, but pad_mode is " + o.pad_mode.text() +
                                    ", expected pad");
     }
     draw(weight_shape(in_channels, out_channels / group_, kernel_size_), o);

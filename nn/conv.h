@@ -3,13 +3,14 @@
 #include "nn/cell.h"
 #include "nn/initializer.h"
 #include "nn/sizes.h"
+#include "primitives/ops/conv2d.h"
 
 namespace halyard::nn {
 
 template<int N> struct ConvOptions {
     Sizes<N> stride = 1;
     // "same", "valid", or "pad", which adds `padding` zeros before and after each dimension.
-    std::string pad_mode = "same";
+    F::PadMode pad_mode = F::PadMode::same;
     Paddings<N> padding = 0;  // must be 0 unless pad_mode is "pad"
     Sizes<N> dilation = 1;
     int64_t group = 1;
@@ -21,7 +22,7 @@ template<int N> struct ConvOptions {
 
 template<int N> struct ConvTransposeOptions {
     Sizes<N> stride = 1;
-    std::string pad_mode = "same";
+    F::PadMode pad_mode = F::PadMode::same;
     Paddings<N> padding = 0;
     // Rows added at the end with pad_mode "pad"; each less than max(stride, dilation).
     Sizes<N> output_padding = 0;
@@ -47,7 +48,7 @@ protected:
 
     int64_t in_channels_, out_channels_, group_;
     Ints kernel_size_, stride_, padding_, dilation_;
-    std::string pad_mode_;
+    F::PadMode pad_mode_;
 };
 
 // Convolves x[n,in_channels,h,...] with weight[out_channels, in_channels/group, kernel...] to

@@ -142,6 +142,83 @@ Tensor draw_orthogonal(const Shape &shape, double gain) {
     return t;
 }
 
+void require_matrix(const char *name, const Shape &shape) {
+    if (shape.rank() != 2) {
+        throw ShapeError(op, "rank is " + std::to_string(shape.rank()) + ", " + name +
+                                 " needs 2: " + shape.text());
+    }
+}
+
+Tensor draw_scaled(const Shape &shape, const VarianceScaling &v) {
+    const Fans fans = fans_of(shape);
+    const bool is_in = v.mode == "fan_in", is_out = v.mode == "fan_out";
+    if (!is_in && !is_out && v.mode != "fan_avg")
+        throw AttrError(op, "mode is " + v.mode + ", expected fan_in, fan_out or fan_avg");
+    if (!(v.scale > 0))
+        throw AttrError(op, "scale is " + std::to_string(v.scale) + ", expected more than 0");
+    const double fan = is_in ? fans.in : is_out ? fans.out : (fans.in + fans.out) / 2;
+    const double deviation = std::sqrt(v.scale / std::max(1.0, fan));
+    if (v.distribution == "uniform") return draw_uniform(shape, std::sqrt(3.0) * deviation);
+    if (v.distribution == "untruncated_normal") return draw_normal(shape, deviation, 0);
+    if (v.distribution != "truncated_normal") {
+        throw AttrError(op, "distribution is " + v.distribution +
+                                ", expected uniform, truncated_normal or untruncated_normal");
+    }
+    // The standard deviation of N(0, 1) between -2 and 2.
+    constexpr double of_the_cut_normal = 0.87962566103423978;
+    const double uncut = deviation / of_the_cut_normal;
+    return draw_truncated(shape, TruncatedNormal(uncut, 0, -2 * uncut, 2 * uncut));
+}
+
+Tensor dirac(const Shape &shape, int64_t groups) {
+    if (shape.rank() < 3 || shape.rank() > 5) {
+        throw ShapeError(op, "rank is " + std::to_string(shape.rank()) +
+                                 ", dirac needs 3 to 5: " + shape.text());
+    }
+    if (groups < 1 || shape[0] % groups != 0) {
+        throw AttrError(op, "groups is " + std::to_string(groups) + ", expected a divisor of " +
+                                std::to_string(shape[0]) + " outputs");
+    }
+    const Tensor t = Tensor::zeros(shape);
+    const int64_t outputs = shape[0] / groups;
+    for (int64_t o = 0; o < shape[0]; o++) {
+        if (o % outputs >= shape[1]) continue;
+        int64_t at = o * shape[1] + o % outputs;
+        for (int d = 2; d < shape.rank(); d++)
+            at = at * shape[d] + shape[d] / 2;
+        t.data<float>()[at] = 1;
+    }
+    return t;
+}
+
+Tensor identity_matrix(const Shape &shape) {
+    require_matrix("identity", shape);
+    const Tensor t = Tensor::zeros(shape);
+    for (int64_t i = 0; i < std::min(shape[0], shape[1]); i++)
+        t.data<float>()[i * shape[1] + i] = 1;
+    return t;
+}
+
+// Each column's zeros are the rows of the smallest of its random words.
+Tensor draw_sparse(const Shape &shape, const Sparse &s) {
+    require_matrix("sparse", shape);
+    if (!(s.sparsity >= 0 && s.sparsity <= 1))
+        throw AttrError(op, "sparsity is " + std::to_string(s.sparsity) + ", expected 0 to 1");
+    const Tensor t = draw_normal(shape, s.sigma, 0);
+    const Random random = Random::next();
+    const int64_t rows = shape[0];
+    const int64_t zeros = int64_t(std::ceil(s.sparsity * double(rows)));
+    std::vector<std::pair<uint32_t, int64_t>> order(static_cast<size_t>(rows));
+    for (int64_t c = 0; c < shape[1]; c++) {
+        for (int64_t r = 0; r < rows; r++)
+            order[size_t(r)] = {random.block(uint64_t(c * rows + r))[0], r};
+        std::sort(order.begin(), order.end());
+        for (int64_t k = 0; k < zeros; k++)
+            t.data<float>()[order[size_t(k)].second * shape[1] + c] = 0;
+    }
+    return t;
+}
+
 struct Make {
     const Shape &shape;
     Tensor operator()(std::monostate) const { throw AttrError(op, "there is no initialiser"); }
@@ -164,6 +241,10 @@ struct Make {
         return draw_normal(shape, gain_of(h) / std::sqrt(fan_of(h, shape)), 0);
     }
     Tensor operator()(const Orthogonal &o) const { return draw_orthogonal(shape, o.gain); }
+    Tensor operator()(const VarianceScaling &v) const { return draw_scaled(shape, v); }
+    Tensor operator()(const Dirac &d) const { return dirac(shape, d.groups); }
+    Tensor operator()(const IdentityMatrix &) const { return identity_matrix(shape); }
+    Tensor operator()(const Sparse &s) const { return draw_sparse(shape, s); }
     Tensor operator()(const Tensor &t) const {
         if (!(t.shape() == shape)) {
             throw ShapeError(op, "the tensor's shape is " + t.shape().text() + ", expected " +
@@ -192,13 +273,16 @@ bool same_name(const std::string &known, const std::string &asked) {
 
 Initializer::Initializer(const std::string &name) {
     static const std::map<std::string, Any> known = {
+        {"dirac", Dirac()},
         {"he_normal", HeNormal()},
         {"he_uniform", HeUniform()},
+        {"identity", IdentityMatrix()},
         {"normal", Normal()},
         {"ones", Ones()},
         {"orthogonal", Orthogonal()},
         {"truncated_normal", TruncatedNormal()},
         {"uniform", Uniform()},
+        {"variance_scaling", VarianceScaling()},
         {"xavier_normal", XavierNormal()},
         {"xavier_uniform", XavierUniform()},
         {"zeros", Zeros()},

@@ -76,14 +76,42 @@ struct Orthogonal {
     explicit Orthogonal(double g = 1) : gain(g) {}
 };
 
+// Draws values of the variance scale / n, where n is fan_in, fan_out or, for the mode "fan_avg",
+// their mean. The distribution is "truncated_normal", which is cut at two standard deviations of
+// the uncut one, "untruncated_normal" or "uniform".
+struct VarianceScaling {
+    double scale;
+    std::string mode, distribution;
+    explicit VarianceScaling(double s = 1, std::string m = "fan_in",
+                             std::string d = "truncated_normal")
+        : scale(s), mode(std::move(m)), distribution(std::move(d)) {}
+};
+
+// Makes a convolution of 1 to 3 dimensions pass its channels on unchanged, as many as it has
+// outputs for, group by group: 1 at the middle of the filter from channel i to channel i.
+struct Dirac {
+    int64_t groups;
+    explicit Dirac(int64_t g = 1) : groups(g) {}
+};
+
+// Makes a matrix with ones on its diagonal. It is MindSpore's Identity; nn::Identity is the layer.
+struct IdentityMatrix {};
+
+// Draws a matrix from N(0, sigma), and sets the share `sparsity` of each column to 0, rounded up.
+struct Sparse {
+    double sparsity, sigma;
+    explicit Sparse(double zeros, double s = 0.01) : sparsity(zeros), sigma(s) {}
+};
+
 // The type of a layer's weight_init and bias_init: an initialiser, its name ("zeros", "ones",
 // "normal", "uniform", "truncated_normal", "xavier_uniform", "xavier_normal", "he_uniform",
-// "he_normal", "orthogonal"), a number, or a tensor of the right shape. An empty one stands for the
-// layer's own default.
+// "he_normal", "orthogonal", "variance_scaling", "dirac", "identity"), a number, or a tensor of the
+// right shape. An empty one stands for the layer's own default.
 class Initializer {
 public:
     using Any = std::variant<std::monostate, Constant, Uniform, Normal, TruncatedNormal,
-                             XavierUniform, XavierNormal, HeUniform, HeNormal, Orthogonal, Tensor>;
+                             XavierUniform, XavierNormal, HeUniform, HeNormal, Orthogonal,
+                             VarianceScaling, Dirac, IdentityMatrix, Sparse, Tensor>;
     Initializer() = default;
     Initializer(Constant v) : any_(v) {}
     Initializer(Uniform v) : any_(v) {}
@@ -94,6 +122,10 @@ public:
     Initializer(HeUniform v) : any_(std::move(v)) {}
     Initializer(HeNormal v) : any_(std::move(v)) {}
     Initializer(Orthogonal v) : any_(v) {}
+    Initializer(VarianceScaling v) : any_(std::move(v)) {}
+    Initializer(Dirac v) : any_(v) {}
+    Initializer(IdentityMatrix v) : any_(v) {}
+    Initializer(Sparse v) : any_(v) {}
     Initializer(Tensor v) : any_(std::move(v)) {}
     Initializer(double v) : any_(Constant(v)) {}
     Initializer(int v) : any_(Constant(v)) {}
@@ -113,7 +145,7 @@ private:
 
 // Returns a new contiguous tensor. Each call draws from the next random stream, so equal seeds and
 // equal orders of calls give equal networks. Throws ShapeError if a given tensor has another shape
-// or a fan is needed of fewer than two dimensions, AttrError for values out of range.
+// or the initialiser needs another number of dimensions, AttrError for values out of range.
 Tensor initializer(const Initializer &init, const Shape &shape, DType dtype = DType::f32);
 
 }  // namespace halyard::nn

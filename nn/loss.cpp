@@ -1,5 +1,7 @@
 #include "nn/loss.h"
 
+#include <algorithm>
+
 #include "primitives/composites/places.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
@@ -14,16 +16,18 @@ namespace halyard::nn {
 
 namespace {
 
-Tensor reduced(const Tensor &loss, const std::string &reduction) {
-    if (reduction == "mean") return F::reduce_mean(loss);
-    return reduction == "sum" ? F::reduce_sum(loss) : loss;
+Tensor reduced(const Tensor &loss, const F::Reduction &reduction) {
+    if (reduction == F::Reduction::mean) return F::reduce_mean(loss);
+    return reduction == F::Reduction::sum ? F::reduce_sum(loss) : loss;
 }
 
 }  // namespace
 
-LossBase::LossBase(const std::string &reduction) : reduction_(reduction) {
-    if (reduction != "none" && reduction != "mean" && reduction != "sum")
-        throw AttrError("loss", "reduction is " + reduction + ", expected none, mean or sum");
+LossBase::LossBase(const F::Reduction &reduction) : reduction_(reduction) {
+    if (std::ranges::count(F::Reduction::names, reduction.text()) == 0) {
+        throw AttrError("loss",
+                        "reduction is " + reduction.text() + ", expected none, mean or sum");
+    }
 }
 
 Tensor LossBase::get_loss(const Tensor &x, const Argument &weights) const {
@@ -31,7 +35,7 @@ Tensor LossBase::get_loss(const Tensor &x, const Argument &weights) const {
     return reduced(one ? x : x * weights, reduction_);
 }
 
-Loss::Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f)
+Loss::Loss(const F::Reduction &reduction, size_t inputs, std::function<Tensor(Tensors)> f)
     : LossBase(reduction), inputs_(inputs), f_(std::move(f)) {}
 
 std::vector<Tensor> Loss::construct(Tensors in) const {
@@ -43,7 +47,7 @@ std::vector<Tensor> Loss::construct(Tensors in) const {
 }
 
 SoftmaxCrossEntropyWithLogits::SoftmaxCrossEntropyWithLogits(bool sparse,
-                                                             const std::string &reduction)
+                                                             const F::Reduction &reduction)
     : Loss(reduction, 2, [sparse, reduction](Tensors in) {
           const Tensor &logits = in[0];
           const Tensor &labels = in[1];
@@ -62,66 +66,66 @@ CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossOptions &o)
                                   o.label_smoothing);
       }) {}
 
-NLLLoss::NLLLoss(const Tensor &weight, int64_t ignore_index, const std::string &reduction)
+NLLLoss::NLLLoss(const Tensor &weight, int64_t ignore_index, const F::Reduction &reduction)
     : Loss(reduction, 2,
            [=](Tensors in) { return F::nll_loss(in[0], in[1], weight, ignore_index, reduction); }) {
 }
 
-BCELoss::BCELoss(const Tensor &weight, const std::string &reduction)
+BCELoss::BCELoss(const Tensor &weight, const F::Reduction &reduction)
     : Loss(reduction, 2,
            [=](Tensors in) { return F::binary_cross_entropy(in[0], in[1], weight, reduction); }) {}
-BCEWithLogitsLoss::BCEWithLogitsLoss(const std::string &reduction, const Tensor &weight,
+BCEWithLogitsLoss::BCEWithLogitsLoss(const F::Reduction &reduction, const Tensor &weight,
                                      const Tensor &pos_weight)
     : Loss(reduction, 2, [=](Tensors in) {
           return F::binary_cross_entropy_with_logits(in[0], in[1], weight, pos_weight, reduction);
       }) {}
 
-MSELoss::MSELoss(const std::string &reduction)
+MSELoss::MSELoss(const F::Reduction &reduction)
     : Loss(reduction, 2, [reduction](Tensors in) { return F::mse_loss(in[0], in[1], reduction); }) {
 }
 RMSELoss::RMSELoss()
-    : Loss("mean", 2, [](Tensors in) { return F::sqrt(F::mse_loss(in[0], in[1])); }) {}
-L1Loss::L1Loss(const std::string &reduction)
+    : Loss(F::Reduction::mean, 2, [](Tensors in) { return F::sqrt(F::mse_loss(in[0], in[1])); }) {}
+L1Loss::L1Loss(const F::Reduction &reduction)
     : Loss(reduction, 2, [reduction](Tensors in) { return F::l1_loss(in[0], in[1], reduction); }) {}
-MAELoss::MAELoss(const std::string &reduction)
+MAELoss::MAELoss(const F::Reduction &reduction)
     : Loss(reduction, 2, [reduction](Tensors in) { return F::l1_loss(in[0], in[1], reduction); }) {}
-SmoothL1Loss::SmoothL1Loss(double beta, const std::string &reduction)
+SmoothL1Loss::SmoothL1Loss(double beta, const F::Reduction &reduction)
     : Loss(reduction, 2,
            [=](Tensors in) { return F::smooth_l1_loss(in[0], in[1], beta, reduction); }) {}
-HuberLoss::HuberLoss(const std::string &reduction, double delta)
+HuberLoss::HuberLoss(const F::Reduction &reduction, double delta)
     : Loss(reduction, 2,
            [=](Tensors in) { return F::huber_loss(in[0], in[1], delta, reduction); }) {}
-SoftMarginLoss::SoftMarginLoss(const std::string &reduction)
+SoftMarginLoss::SoftMarginLoss(const F::Reduction &reduction)
     : Loss(reduction, 2,
            [reduction](Tensors in) { return F::soft_margin_loss(in[0], in[1], reduction); }) {}
-HingeEmbeddingLoss::HingeEmbeddingLoss(double margin, const std::string &reduction)
+HingeEmbeddingLoss::HingeEmbeddingLoss(double margin, const F::Reduction &reduction)
     : Loss(reduction, 2,
            [=](Tensors in) { return F::hinge_embedding_loss(in[0], in[1], margin, reduction); }) {}
-PoissonNLLLoss::PoissonNLLLoss(const std::string &reduction)
+PoissonNLLLoss::PoissonNLLLoss(const F::Reduction &reduction)
     : Loss(reduction, 2,
            [reduction](Tensors in) { return F::poisson_nll_loss(in[0], in[1], reduction); }) {}
-KLDivLoss::KLDivLoss(const std::string &reduction)
-    : Loss(reduction == "batchmean" ? "mean" : reduction, 2,
+KLDivLoss::KLDivLoss(const F::KlDivReduction &reduction)
+    : Loss(reduction == F::KlDivReduction::batchmean ? "mean" : reduction.text(), 2,
            [reduction](Tensors in) { return F::kl_div(in[0], in[1], reduction); }) {}
 
-GaussianNLLLoss::GaussianNLLLoss(bool full, double eps, const std::string &reduction)
+GaussianNLLLoss::GaussianNLLLoss(bool full, double eps, const F::Reduction &reduction)
     : Loss(reduction, 3, [=](Tensors in) {
           return F::gaussian_nll_loss(in[0], in[1], in[2], eps, full, reduction);
       }) {}
-MarginRankingLoss::MarginRankingLoss(double margin, const std::string &reduction)
+MarginRankingLoss::MarginRankingLoss(double margin, const F::Reduction &reduction)
     : Loss(reduction, 3, [=](Tensors in) {
           return F::margin_ranking_loss(in[0], in[1], in[2], margin, reduction);
       }) {}
-CosineEmbeddingLoss::CosineEmbeddingLoss(double margin, const std::string &reduction)
+CosineEmbeddingLoss::CosineEmbeddingLoss(double margin, const F::Reduction &reduction)
     : Loss(reduction, 3, [=](Tensors in) {
           return F::cosine_embedding_loss(in[0], in[1], in[2], margin, reduction);
       }) {}
-TripletMarginLoss::TripletMarginLoss(bool swap, double eps, const std::string &reduction,
+TripletMarginLoss::TripletMarginLoss(bool swap, double eps, const F::Reduction &reduction,
                                      double margin)
     : Loss(reduction, 3, [=](Tensors in) {
           return F::triplet_margin_loss(in[0], in[1], in[2], margin, eps, swap, reduction);
       }) {}
-CTCLoss::CTCLoss(int64_t blank, const std::string &reduction, bool zero_infinity)
+CTCLoss::CTCLoss(int64_t blank, const F::Reduction &reduction, bool zero_infinity)
     : Loss(reduction, 4, [=](Tensors in) {
           return F::ctc_loss(in[0], in[1], in[2], in[3], blank, reduction, zero_infinity);
       }) {}

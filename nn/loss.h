@@ -6,7 +6,7 @@
 #include <string>
 
 #include "nn/cell.h"
-#include "primitives/primitive.h"
+#include "primitives/ops/losses.h"
 
 namespace halyard::nn {
 
@@ -14,14 +14,14 @@ namespace halyard::nn {
 class LossBase : public Cell {
 public:
     // Throws AttrError unless `reduction` is "none", "mean" or "sum".
-    explicit LossBase(const std::string &reduction = "mean");
+    explicit LossBase(const F::Reduction &reduction = F::Reduction::mean);
 
 protected:
     // Returns x * weights, reduced.
     Tensor get_loss(const Tensor &x, const Argument &weights = 1.0) const;
 
 private:
-    std::string reduction_;
+    F::Reduction reduction_;
 };
 
 // A loss that is a function of a fixed number of tensors.
@@ -30,7 +30,7 @@ public:
     std::vector<Tensor> construct(Tensors in) const override;
 
 protected:
-    Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f);
+    Loss(const F::Reduction &reduction, size_t inputs, std::function<Tensor(Tensors)> f);
 
 private:
     size_t inputs_;
@@ -41,13 +41,14 @@ private:
 // are i32[n], each in [0, c); otherwise labels[n,c] are the probabilities of the classes.
 struct SoftmaxCrossEntropyWithLogits : Loss {
     explicit SoftmaxCrossEntropyWithLogits(bool sparse = false,
-                                           const std::string &reduction = "none");
+                                           const F::Reduction &reduction = F::Reduction::none);
 };
 
 struct CrossEntropyLossOptions {
     Tensor weight = {};  // [c], a weight for each class; undefined means ones
     int64_t ignore_index = -100;
-    std::string reduction = "mean";  // "mean" divides by the sum of the labels' weights
+    // "mean" divides by the sum of the labels' weights.
+    F::Reduction reduction = F::Reduction::mean;
     double label_smoothing = 0;
 };
 // Takes logits[n,c,...] and either labels:i32[n,...], where a label of ignore_index adds no loss,
@@ -59,77 +60,81 @@ struct CrossEntropyLoss : Loss {
 // Takes logarithms of probabilities[n,c,...] and labels:i32[n,...].
 struct NLLLoss : Loss {
     explicit NLLLoss(const Tensor &weight = {}, int64_t ignore_index = -100,
-                     const std::string &reduction = "mean");
+                     const F::Reduction &reduction = F::Reduction::mean);
 };
 
 // Takes probabilities and labels of one shape. `weight` broadcasts to them; undefined means ones.
 // Logarithms below -100 count as -100.
 struct BCELoss : Loss {
-    explicit BCELoss(const Tensor &weight = {}, const std::string &reduction = "mean");
+    explicit BCELoss(const Tensor &weight = {}, const F::Reduction &reduction = F::Reduction::mean);
 };
 // Takes logits and labels of one shape. pos_weight multiplies the terms of positive labels.
 struct BCEWithLogitsLoss : Loss {
-    explicit BCEWithLogitsLoss(const std::string &reduction = "mean", const Tensor &weight = {},
-                               const Tensor &pos_weight = {});
+    explicit BCEWithLogitsLoss(const F::Reduction &reduction = F::Reduction::mean,
+                               const Tensor &weight = {}, const Tensor &pos_weight = {});
 };
 // The next losses take logits and labels of one shape.
 struct MSELoss : Loss {
-    explicit MSELoss(const std::string &reduction = "mean");
+    explicit MSELoss(const F::Reduction &reduction = F::Reduction::mean);
 };
 // The square root of the mean squared error.
 struct RMSELoss : Loss {
     RMSELoss();
 };
 struct L1Loss : Loss {
-    explicit L1Loss(const std::string &reduction = "mean");
+    explicit L1Loss(const F::Reduction &reduction = F::Reduction::mean);
 };
 // The same as L1Loss.
 struct MAELoss : Loss {
-    explicit MAELoss(const std::string &reduction = "mean");
+    explicit MAELoss(const F::Reduction &reduction = F::Reduction::mean);
 };
 struct SmoothL1Loss : Loss {
-    explicit SmoothL1Loss(double beta = 1, const std::string &reduction = "none");
+    explicit SmoothL1Loss(double beta = 1, const F::Reduction &reduction = F::Reduction::none);
 };
 struct HuberLoss : Loss {
-    explicit HuberLoss(const std::string &reduction = "mean", double delta = 1);
+    explicit HuberLoss(const F::Reduction &reduction = F::Reduction::mean, double delta = 1);
 };
 struct SoftMarginLoss : Loss {
-    explicit SoftMarginLoss(const std::string &reduction = "mean");
+    explicit SoftMarginLoss(const F::Reduction &reduction = F::Reduction::mean);
 };
 struct HingeEmbeddingLoss : Loss {
-    explicit HingeEmbeddingLoss(double margin = 1, const std::string &reduction = "mean");
+    explicit HingeEmbeddingLoss(double margin = 1,
+                                const F::Reduction &reduction = F::Reduction::mean);
 };
 // Takes logarithms of rates.
 struct PoissonNLLLoss : Loss {
-    explicit PoissonNLLLoss(const std::string &reduction = "mean");
+    explicit PoissonNLLLoss(const F::Reduction &reduction = F::Reduction::mean);
 };
-// The reduction may also be "batchmean".
+// "batchmean" divides the sum by the first extent.
 struct KLDivLoss : Loss {
-    explicit KLDivLoss(const std::string &reduction = "mean");
+    explicit KLDivLoss(const F::KlDivReduction &reduction = F::KlDivReduction::mean);
 };
 
 // Takes logits, labels and variances.
 struct GaussianNLLLoss : Loss {
     explicit GaussianNLLLoss(bool full = false, double eps = 1e-6,
-                             const std::string &reduction = "mean");
+                             const F::Reduction &reduction = F::Reduction::mean);
 };
 // Takes x1, x2 and a target of 1 or -1.
 struct MarginRankingLoss : Loss {
-    explicit MarginRankingLoss(double margin = 0, const std::string &reduction = "mean");
+    explicit MarginRankingLoss(double margin = 0,
+                               const F::Reduction &reduction = F::Reduction::mean);
 };
 // Takes x1, x2 and a target of 1 or -1.
 struct CosineEmbeddingLoss : Loss {
-    explicit CosineEmbeddingLoss(double margin = 0, const std::string &reduction = "mean");
+    explicit CosineEmbeddingLoss(double margin = 0,
+                                 const F::Reduction &reduction = F::Reduction::mean);
 };
 // Takes an anchor, a positive and a negative example.
 struct TripletMarginLoss : Loss {
     explicit TripletMarginLoss(bool swap = false, double eps = 1e-6,
-                               const std::string &reduction = "mean", double margin = 1);
+                               const F::Reduction &reduction = F::Reduction::mean,
+                               double margin = 1);
 };
 
 // Takes log_probs[t,n,c], targets:i32[n,s], input_lengths:i32[n] and target_lengths:i32[n].
 struct CTCLoss : Loss {
-    explicit CTCLoss(int64_t blank = 0, const std::string &reduction = "mean",
+    explicit CTCLoss(int64_t blank = 0, const F::Reduction &reduction = F::Reduction::mean,
                      bool zero_infinity = false);
 };
 

@@ -1,7 +1,5 @@
 #include "nn/padding.h"
 
-#include "primitives/ops/indexing.h"
-
 namespace halyard::nn {
 
 Pad::Pad(const std::vector<std::pair<int64_t, int64_t>> &paddings, const std::string &mode)
@@ -25,7 +23,7 @@ Tensor Pad::construct(const Tensor &x) const {
 }
 
 template<int N> SidePad<N>::SidePad(const std::string &layer, Paddings<N> padding,
-                                    const std::string &mode, double value)
+                                    const F::BorderMode &mode, double value)
     : padding_(padding.ints()), mode_(mode), value_(value) {
     check_min(layer, "padding", padding, 0);
 }

@@ -5,6 +5,7 @@
 
 #include "nn/cell.h"
 #include "nn/sizes.h"
+#include "primitives/ops/indexing.h"
 
 namespace halyard::nn {
 
@@ -33,33 +34,33 @@ public:
     std::string extend_repr() const override { return "padding=" + in_brackets(padding_); }
 
 protected:
-    SidePad(const std::string &layer, Paddings<N> padding, const std::string &mode,
+    SidePad(const std::string &layer, Paddings<N> padding, const F::BorderMode &mode,
             double value = 0);
 
 private:
     Ints padding_;
-    std::string mode_;
+    F::BorderMode mode_;
     double value_;
 };
 
 template<int N> class ConstantPad : public SidePad<N> {
 public:
     ConstantPad(Paddings<N> padding, double value)
-        : SidePad<N>(with_rank<N>("ConstantPad"), padding, "constant", value) {}
+        : SidePad<N>(with_rank<N>("ConstantPad"), padding, F::BorderMode::constant, value) {}
     std::string cls_name() const override { return with_rank<N>("ConstantPad"); }
 };
 // Mirrors the tensor at its edge without repeating the edge.
 template<int N> class ReflectionPad : public SidePad<N> {
 public:
     explicit ReflectionPad(Paddings<N> padding)
-        : SidePad<N>(with_rank<N>("ReflectionPad"), padding, "reflect") {}
+        : SidePad<N>(with_rank<N>("ReflectionPad"), padding, F::BorderMode::reflect) {}
     std::string cls_name() const override { return with_rank<N>("ReflectionPad"); }
 };
 // Repeats the edge.
 template<int N> class ReplicationPad : public SidePad<N> {
 public:
     explicit ReplicationPad(Paddings<N> padding)
-        : SidePad<N>(with_rank<N>("ReplicationPad"), padding, "replicate") {}
+        : SidePad<N>(with_rank<N>("ReplicationPad"), padding, F::BorderMode::replicate) {}
     std::string cls_name() const override { return with_rank<N>("ReplicationPad"); }
 };
 
@@ -74,7 +75,8 @@ using ReplicationPad2d = ReplicationPad<2>;
 using ReplicationPad3d = ReplicationPad<3>;
 class ZeroPad2d : public SidePad<2> {
 public:
-    explicit ZeroPad2d(Paddings<2> padding) : SidePad("ZeroPad2d", padding, "constant") {}
+    explicit ZeroPad2d(Paddings<2> padding)
+        : SidePad("ZeroPad2d", padding, F::BorderMode::constant) {}
 };
 
 }  // namespace halyard::nn

@@ -1,7 +1,5 @@
 #include "nn/resize.h"
 
-#include "primitives/ops/resize.h"
-
 namespace halyard::nn {
 namespace {
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "nn/cell.h"
 #include "nn/sizes.h"
+#include "primitives/ops/resize.h"
 
 namespace halyard::nn {
 
@@ -11,9 +12,8 @@ struct UpsampleOptions {
     // scale_factor).
     Ints size = {};
     double scale_factor = 0;
-    // "nearest", "nearest_exact", "bilinear", "bicubic", "linear" for x[n,c,w], or "trilinear" for
-    // x[n,c,d,h,w].
-    std::string mode = "nearest";
+    // linear is for x[n,c,w], trilinear for x[n,c,d,h,w].
+    F::Interpolation mode = F::Interpolation::nearest;
     bool align_corners = false;
     bool recompute_scale_factor = false;
 };

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <string>
 
-#include "primitives/primitive.h"
+#include "primitives/ops/conv2d.h"
 #include "registry/base/error.h"
 
 namespace halyard::nn {
@@ -76,12 +76,14 @@ template<int N> void check_data_format(const std::string &layer, const std::stri
 
 // Throws AttrError unless pad_mode is "same", "valid" or "pad", and if padding is given without
 // "pad".
-template<int N> void check_padding(const std::string &layer, const std::string &pad_mode,
+template<int N> void check_padding(const std::string &layer, const F::PadMode &pad_mode,
                                    const Numbers<N> &padding) {
-    if (pad_mode != "same" && pad_mode != "valid" && pad_mode != "pad")
-        throw AttrError(layer, "pad_mode is " + pad_mode + ", expected same, valid or pad");
-    if (pad_mode != "pad" && padding.any())
-        throw AttrError(layer, "padding is not 0, but pad_mode is " + pad_mode + ", expected pad");
+    if (std::ranges::count(F::PadMode::names, pad_mode.text()) == 0)
+        throw AttrError(layer, "pad_mode is " + pad_mode.text() + ", expected same, valid or pad");
+    if (pad_mode != F::PadMode::pad && padding.any()) {
+        throw AttrError(layer,
+                        "padding is not 0, but pad_mode is " + pad_mode.text() + ", expected pad");
+    }
 }
 
 }  // namespace halyard::nn

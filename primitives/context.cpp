@@ -48,6 +48,10 @@ void set_mode(ExecutionMode mode) {
     }
 }
 
+bool is_ascend(const std::string &target) {
+    return target.starts_with("Ascend");
+}
+
 bool has_device_kernels() {
     for (const RegisteredOp *op : registry().ops()) {
         for (const KernelEntry &k : op->kernels)
@@ -56,10 +60,22 @@ bool has_device_kernels() {
     return false;
 }
 
+// Selects a simulated chip. Throws DeviceError if the simulator's library isn't installed.
+void choose_chip(const std::string &target) {
+    static constexpr std::pair<const char *, const char *> chips[] = {{"Ascend", "ascend"},
+                                                                      {"Ascend310", "ascend310"},
+                                                                      {"Ascend910", "ascend910"},
+                                                                      {"Ascend910B", "ascend910b"}};
+    for (const auto &[name, device] : chips)
+        if (target == name) return set_device(device);
+    throw AttrError("context", "device_target is '" + target +
+                                   "', expected Ascend (which is Ascend910), Ascend310, Ascend910 "
+                                   "or Ascend910B");
+}
+
 void choose_device(const std::string &target) {
     if (target == "CPU") return set_device("cpu");
-    // Ascend is simulated; this throws DeviceError if its library isn't installed.
-    if (target == "Ascend") return set_device("ascend");
+    if (is_ascend(target)) return choose_chip(target);
     const bool gpu = has_device_kernels();
     if (target == "GPU" && gpu) return set_device("opencl");
     const std::string there = std::string("this build has kernels for CPU") +
@@ -98,7 +114,7 @@ void choose_precision(const std::string &mode, const std::string &target) {
     }
     const bool narrows = mode == "allow_fp32_to_fp16";
     set_narrows_on_ascend(narrows);
-    if (narrows && target != "Ascend") {
+    if (narrows && !is_ascend(target)) {
         log(LogLevel::warning, "context",
             "precision_mode is " + mode +
                 ": it counts from a change of device_target to Ascend on");

@@ -19,7 +19,8 @@ struct ContextOptions {
     // There are no compiled graphs. With GRAPH_MODE ops run one by one too, with the same results,
     // and a message is logged once.
     std::optional<ExecutionMode> mode = {};
-    // "CPU", "GPU" (OpenCL, if this build has such kernels) or "Ascend" (simulated).
+    // "CPU", "GPU" (OpenCL, if this build has such kernels), or a simulated chip: "Ascend910" (also
+    // "Ascend"), "Ascend910B" or "Ascend310".
     std::optional<std::string> device_target = {};
     // The GPU that kernels run on; to be set before the first kernel runs. For the CPU and Ascend
     // any number below 4096 is accepted, for a later change of device_target, and a message is

@@ -1,7 +1,7 @@
 #include "primitives/facts.h"
 
-#include "registry/dispatch/plan.h"
 #include "registry/op/names.h"
+#include "registry/op/shape_binder.h"
 
 namespace halyard {
 
@@ -10,14 +10,10 @@ Dims facts_of(std::span<const Tensor> in, const Attrs &attrs) {
     Dims dims;
     bind_attributes(attrs, dims);
     check_conditions(op, dims, false);
-    Signature inputs = find_op(op.name.c_str()).signature;
-    // The outputs' extents may need lets, which are bound after the inputs' extents.
-    inputs.outputs.clear();
     std::vector<Shape> shapes;
     for (const Tensor &t : in)
         shapes.push_back(t.shape());
-    inputs.infer_into(shapes, dims);
-    bind_derived(op, dims);
+    ShapeBinder(op, find_op(op.name.c_str()).signature, shapes, dims).bind(shapes);
     check_conditions(op, dims, true);
     return dims;
 }

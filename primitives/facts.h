@@ -1,7 +1,11 @@
 // The dimensions of a call of a composite op, for compositions whose shapes its signature can
 // infer.
 #pragma once
-#include "primitives/primitive.h"
+#include <span>
+
+#include "registry/op/attrs.h"
+#include "registry/op/signature.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard {
 

@@ -1,18 +1,19 @@
 #include "primitives/primitive.h"
 
 #include <algorithm>
-#include <iterator>
 #include <new>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/composite_error.h"
 #include "primitives/composition.h"
 #include "primitives/library.h"
+#include "primitives/ops/cast.h"
 #include "primitives/profiler.h"
 #include "primitives/running_composite.h"
+#include "registry/op/shape_binder.h"
 
 namespace halyard {
 namespace {
@@ -43,14 +44,16 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
     return t;
 }
 
-// Throws an error of Shape, Tensor or an op inside a composition as an error of the composite op:
-// "[ctc_loss] ctc_kernel: ...".
-template<class E> [[noreturn]] void rethrow_as(const std::string &op, const E &e) {
-    const std::string inner = e.op();
-    if (inner == op) throw e;
-    constexpr std::string_view own[] = {"shape", "tensor", "expand", "transpose", "memory"};
-    const bool is_own = std::count(std::begin(own), std::end(own), inner) > 0;
-    throw E(op, is_own ? e.detail() : inner + ": " + e.detail());
+// Throws an error of Shape, Tensor or an op inside a composition as an error of the composite op.
+template<class E> [[noreturn]] void rethrow_as(const RegisteredOp &op, std::span<const Tensor> in,
+                                               const Attrs &attrs, const E &e) {
+    if (e.op() == op.record.name) throw e;
+    throw E(op.record.name, detail_for_caller(op, in, attrs, e));
+}
+
+[[noreturn]] void rethrow_as(const std::string &op, const MemoryError &e) {
+    if (e.op() == op) throw e;
+    throw MemoryError(op, e.op() == "memory" ? e.detail() : e.op() + ": " + e.detail());
 }
 
 }  // namespace
@@ -73,10 +76,7 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
     const std::string &name = op.record.name;
     const Composition *composition = composition_of(name);
     if (!composition) throw DispatchError(name, "has no composition");
-    if (in.size() != op.signature.inputs.size()) {
-        throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) +
-                                   " tensors, got " + std::to_string(in.size()));
-    }
+    require_input_count(op.signature, in.size());
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &input = op.signature.inputs[k].name;
         if (!in[k].defined() && !composition->is_optional(input)) undefined_tensor(name, input);
@@ -85,13 +85,13 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
     try {
         return composition->run(in, attrs);
     } catch (const ShapeError &e) {
-        rethrow_as(name, e);
+        rethrow_as(op, in, attrs, e);
     } catch (const AttrError &e) {
-        rethrow_as(name, e);
+        rethrow_as(op, in, attrs, e);
     } catch (const DTypeError &e) {
-        rethrow_as(name, e);
+        rethrow_as(op, in, attrs, e);
     } catch (const DispatchError &e) {
-        rethrow_as(name, e);
+        rethrow_as(op, in, attrs, e);
     }
 }
 
@@ -181,10 +181,7 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> argu
     const OpRecord &op = op_->record;
     const std::span<const Argument> in(arguments.begin(), arguments.size());
     const std::vector<TensorSpec> &specs = op_->signature.inputs;
-    if (in.size() != specs.size()) {
-        throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " +
-                                      std::to_string(in.size()));
-    }
+    require_input_count(op_->signature, in.size());
     for (size_t k = 0; k < in.size(); k++)
         if (!in[k].is_number && !in[k].tensor.defined()) undefined_tensor(op.name, specs[k].name);
     std::vector<Tensor> tensors;
@@ -198,6 +195,11 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> argu
             tensors.push_back(number_as(op, in[k].number, dtype_of(specs[k].dtype)));
     }
     return run(tensors);
+}
+
+std::vector<Tensor> Primitive::run_unary(const Tensor &x) const {
+    if (!x.defined() || is_float(x.dtype())) return run({x});
+    return run({cast_to(x, nearest(op_->record, x.dtype()))});
 }
 
 Primitive Primitive::with(const char *attr, const AttrValue &value) const {
@@ -214,7 +216,7 @@ Tensor run1(const char *op, std::initializer_list<Tensor> in,
 }
 
 Tensor cast_to(const Tensor &x, DType dtype) {
-    return x.dtype() == dtype ? x : run1("cast", {x}, {{"dtype", dtype}});
+    return x.dtype() == dtype ? x : F::cast(x, dtype);
 }
 
 }  // namespace halyard

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "primitives/argument.h"
+#include "primitives/choice.h"
 #include "registry/dispatch/dispatch.h"
 
 namespace halyard {
@@ -37,6 +38,9 @@ public:
     // Runs an elementwise op: numbers become tensors, and dtypes are promoted as in NumPy. A tape
     // records the casts.
     std::vector<Tensor> run_promoted(std::initializer_list<Argument> in) const;
+    // Runs an elementwise op of one tensor. Integers and bools that it has no kernels for become
+    // wider ones or f32, as in NumPy.
+    std::vector<Tensor> run_unary(const Tensor &x) const;
 
     // Runs an op whose every output is named <input>_out, and writes into those inputs' memory.
     // Tapes don't record the call.

@@ -1,10 +1,14 @@
 #include "tools/emit.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "registry/base/atomic_file.h"
+#include "registry/op/extension.h"
 #include "registry/op/signature.h"
 
 namespace halyard {
@@ -68,7 +72,7 @@ std::string record(const OpRecord &r) {
     s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
              return "{" + in_quotes(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " +
                     in_quotes(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
-                    ", " + (a.at_call ? "true" : "false") + "}";
+                    ", " + (a.at_call ? "true" : "false") + ", " + in_quotes(a.type) + "}";
          });
     s += ",\n         .lets = " + braced(r.lets, [](const LetSpec &l) {
              return "{" + in_quotes(l.name) + ", " + in_quotes(l.value) + "}";
@@ -79,22 +83,63 @@ std::string record(const OpRecord &r) {
          });
     s += ", .conditions = " + strings(r.conditions);
     s += ",\n         .variants = " + braced(r.variants, [](const VariantSpec &v) {
-             return "{" + in_quotes(v.name) + ", " + in_quotes(v.when) + "}";
+             const std::string names = in_quotes(v.name) + ", " + in_quotes(v.when);
+             if (v.extension == Extension::none) return "{" + names + "}";
+             return "{" + names + ", Extension::" + name_of(v.extension) + "}";
          });
     s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench);
     static const char *measures[] = {"elementwise", "normwise", "products"};
     s += ",\n         .axis = " + in_quotes(r.axis) +
          ", .any_strides = " + (r.any_strides ? "true" : "false") +
-         ", .gpu = " + (r.gpu ? "true" : "false") +
          ", .internal = " + (r.internal ? "true" : "false") +
          ", .contract = {Contract::" + measures[r.contract.measure] + ", " +
          number(r.contract.ulps) + "}};\n}\n";
     return s;
 }
 
-std::string default_of(const AttrSpec &a) {
+// Returns the namespace of a choice's class, which depends on all that the class does. So choices
+// of ops that don't know each other have one class if they are equal, and can't be mistaken for
+// each other if they aren't: their common name, F::Mode, is then ambiguous.
+std::string choice_namespace(const AttrSpec &a) {
+    std::string s = "of";
+    std::string texts;
+    bool plain = true;
+    for (const std::string &constant : choice_constants(a))
+        s += "_" + constant;
+    for (const std::string &name : a.choices) {
+        plain &= std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0; });
+        texts += name + '\0';
+    }
+    if (plain) return s;
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : texts)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return fmt::format("{}_{:016x}", s, hash);
+}
+
+// Returns a choice's class. Headers that are generated apart declare the same one.
+std::string choice_class(const AttrSpec &a) {
+    const std::string type = choice_type(a), space = choice_namespace(a);
+    const std::string guard = "HALYARD_" + type + "_" + space;
+    std::string s = "#ifndef " + guard + "\n#define " + guard +
+                    "\nnamespace F {\ninline namespace " + space + " {\nstruct " + type +
+                    " : Choice {\n";
+    s += "    enum Name : uint8_t " +
+         braced(choice_constants(a), [](const std::string &constant) { return constant; }) + ";\n";
+    s += "    static constexpr const char *names[] = " + strings(a.choices) + ";\n";
+    s += "    static constexpr const char *type = " + in_quotes(type) + ";\n";
+    s += "    " + type + "(Name name) : Choice(names[name]) {}\n";
+    for (const char *text : {"const char *", "const std::string &", "std::string_view "})
+        s += "    " + type + "(" + text + "text) : Choice(text) {}\n";
+    s += "    friend bool operator==(const " + type + " &a, const " + type +
+         " &b) { return a.text() == b.text(); }\n};\n";
+    return s + "}  // namespace " + space + "\n}  // namespace F\n#endif\n\n";
+}
+
+// `choice` is the name by which the functions of an op call the choice's class.
+std::string default_of(const AttrSpec &a, const std::string &choice) {
     switch (a.kind) {
-    case AttrKind::choice: return " = " + in_quotes(a.choices[0]);
+    case AttrKind::choice: return " = " + choice + "::" + choice_constants(a)[0];
     case AttrKind::text: return " = " + in_quotes(a.value);
     case AttrKind::boolean: return a.value == "1" ? " = true" : " = false";
     case AttrKind::ints: return " = {" + a.value + "}";
@@ -109,9 +154,9 @@ std::string default_of(const AttrSpec &a) {
     }
     return " = " + a.value;
 }
-const char *cpp_type(const AttrSpec &a) {
+std::string cpp_type(const AttrSpec &a, const std::string &choice) {
     switch (a.kind) {
-    case AttrKind::choice:
+    case AttrKind::choice: return "const " + choice + " &";
     case AttrKind::text: return "const std::string &";
     case AttrKind::boolean: return "bool ";
     case AttrKind::ints: return "const Ints &";
@@ -138,8 +183,9 @@ public:
         : r_(r), signature_(r.name, r.signature), outputs_(signature_.outputs.size()) {
         in_place_ = std::all_of(signature_.outputs.begin(), signature_.outputs.end(),
                                 [&](const TensorSpec &o) { return updates_input(o); });
-        promotes_ = !r.internal && r.form == Form::elementwise && signature_.inputs.size() >= 2 &&
-                    !in_place_;
+        const bool is_function = !r.internal && r.form == Form::elementwise && !in_place_;
+        promotes_ = is_function && signature_.inputs.size() >= 2;
+        is_unary_ = is_function && signature_.inputs.size() == 1;
         for (const TensorSpec &t : signature_.inputs) {
             const char *type = promotes_ ? "const Argument &" : "const Tensor &";
             tensors_ += (tensors_.empty() ? "" : ", ") + t.name;
@@ -154,7 +200,8 @@ public:
             --defaults;
         for (auto a = attrs.begin(); a != attrs.end(); ++a)
             (a < end_of_call ? call_ : construct_)
-                .add(cpp_type(*a), a->name, a < defaults ? "" : default_of(*a));
+                .add(cpp_type(*a, class_of(*a)), a->name,
+                     a < defaults ? "" : default_of(*a, class_of(*a)));
         for (const AttrSpec &a : r.attrs) {
             if (!a.at_call) continue;
             with_ += ".with(" + in_quotes(a.name) + ", " + a.name + ")";
@@ -193,6 +240,28 @@ private:
                            [&](const TensorSpec &i) { return i.name + "_out" == o.name; });
     }
 
+    // Returns the name of a choice's class that no other op's choice can make ambiguous.
+    std::string class_of(const AttrSpec &choice) const {
+        const std::string type = choice_type(choice);
+        return is_member(choice) ? "ops::" + class_name(r_) + "::" + type
+                                 : "F::" + choice_namespace(choice) + "::" + type;
+    }
+    // Returns true if the op's class has the choice's class as a member.
+    bool is_member(const AttrSpec &choice) const {
+        return !r_.internal && choice_type(choice) != class_name(r_);
+    }
+    std::string member_classes() const {
+        std::string s;
+        for (const AttrSpec &a : r_.attrs) {
+            if (a.kind != AttrKind::choice || !is_member(a)) continue;
+            const std::string type = choice_type(a);
+            const std::string line = "    using " + type + " = F::" + choice_namespace(a) +
+                                     "::" + type + ";\n";
+            if (s.find(line) == std::string::npos) s += line;
+        }
+        return s;
+    }
+
     std::string comment() const {
         return "// " + r_.signature + (r_.doc.empty() ? "" : "\n// " + r_.doc) + "\n";
     }
@@ -204,10 +273,14 @@ private:
 
     // The call of `primitive` that gives result(); of the object itself where that is empty.
     std::string run(const std::string &primitive) const {
-        const char *method = in_place_ ? "run_in_place" : promotes_ ? "run_promoted" : "run";
+        const char *method = in_place_   ? "run_in_place"
+                             : promotes_ ? "run_promoted"
+                             : is_unary_ ? "run_unary"
+                                         : "run";
         const std::string object = primitive.empty() && !with_.empty() ? "(*this)" : primitive;
-        const std::string call = object + with_ + (object.empty() ? "" : ".") + method + "({" +
-                                 tensors_ + "})";
+        const std::string arguments = is_unary_ ? tensors_ : "{" + tensors_ + "}";
+        const std::string call = object + with_ + (object.empty() ? "" : ".") + method + "(" +
+                                 arguments + ")";
         if (in_place_) return call;
         if (outputs_ == 1) return call + "[0]";
         return "Primitive::outputs<" + std::to_string(outputs_) + ">(" + call + ")";
@@ -217,10 +290,10 @@ private:
         const std::string name = class_name(r_);
         const bool one_argument = !construct_.declared.empty() &&
                                   construct_.declared.find(',') == std::string::npos;
-        return "namespace ops {\nclass " + name + " : public Primitive {\npublic:\n    " +
-               (one_argument ? "explicit " : "") + name + "(" + construct_.declared +
-               ") : Primitive(self(), {" + construct_.passed + "}) {}\n    " + result() +
-               " operator()(" + call_.declared + ") const { return " + run("") +
+        return "namespace ops {\nclass " + name + " : public Primitive {\npublic:\n" +
+               member_classes() + "    " + (one_argument ? "explicit " : "") + name + "(" +
+               construct_.declared + ") : Primitive(self(), {" + construct_.passed + "}) {}\n    " +
+               result() + " operator()(" + call_.declared + ") const { return " + run("") +
                "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const "
                "RegisteredOp &op = find_op(" +
                in_quotes(r_.name) + ");\n        return op;\n    }\n};\n}  // namespace ops\n";
@@ -254,7 +327,7 @@ private:
     const OpRecord &r_;
     Signature signature_;
     size_t outputs_;
-    bool in_place_ = false, promotes_ = false;
+    bool in_place_ = false, promotes_ = false, is_unary_ = false;
     Parameters construct_, call_, all_;
     std::string tensors_, with_;
 };
@@ -325,6 +398,13 @@ std::string face_source(const std::vector<OpRecord> &ops) {
         "// Generated from the ops' records.\n#pragma once\n#include <limits>\n\n#include "
         "\"primitives/operators.h\"\n#include \"primitives/primitive.h\"\n\nnamespace halyard "
         "{\n\n";
+    std::set<std::string> classes;
+    for (auto &r : ops) {
+        for (const AttrSpec &a : r.attrs) {
+            if (a.kind == AttrKind::choice && classes.insert(choice_class(a)).second)
+                s += choice_class(a);
+        }
+    }
     for (auto &r : ops)
         s += r.internal ? Wrapper(r).kernel_function() : Wrapper(r).public_functions();
     return s + "}  // namespace halyard\n";

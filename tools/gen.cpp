@@ -8,30 +8,27 @@
 //   FACES/<file>.h           (without --faces in DIR) the primitives' classes and functions
 //
 //   gen_<file> --out DIR --kernel SYMBOL
-//   DIR/SYMBOL.so            this kernel, from the kernel cache where that has it
+//   DIR/SYMBOL.so            this kernel, from the kernel cache if that has it
 //
-// Every kernel is built in a child process of its own: a code generator that aborts takes only that
-// kernel with it, names inside a kernel never depend on the others, and the content-addressed cache
+// Every kernel is built in its own child process. So a code generator that aborts ends only that
+// kernel, the names inside a kernel never depend on other kernels, and the content-addressed cache
 // hits.
-#include <sys/wait.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
-#include "dsl/child.h"
+#include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
 #include "dsl/name_check.h"
 #include "dsl/op_check.h"
 #include "registry/base/atomic_file.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/program.h"
 #include "registry/base/run_program.h"
 #include "registry/dispatch/choice.h"
@@ -50,10 +47,10 @@ struct Job {
     Instance instance;
 };
 
-// Can a call in these dtypes, 16-bit floats among them, be computed in f32 instead
-// (registry/dispatch/choice.h)? Not where elements only move, which must keep a NaN's bits, nor
-// where an attribute says the dtype of a result.
-bool widens(const Op &op, const std::string &dtypes) {
+// Returns true if a call in these dtypes, which have 16-bit floats among them, can be computed in
+// f32 instead (registry/dispatch/choice.h). That excludes ops that only move elements, because a
+// NaN must keep its bits, and ops of which an attribute gives the dtype of a result.
+bool upcasts(const Op &op, const std::string &dtypes) {
     const std::string wide = in_f32(dtypes);
     const auto bound = [&](const TensorSpec &o) {
         return std::islower((unsigned char)o.dtype[0]) ||
@@ -65,28 +62,29 @@ bool widens(const Op &op, const std::string &dtypes) {
            std::all_of(op.sig.outputs.begin(), op.sig.outputs.end(), bound);
 }
 
-// Not what costs a build more than it gives. Integers and f64, which checks compute in, run AVX2's
-// kernels on AVX-512, too, and have no more than the last two variants, of which the last is the
-// general one. The baseline, which old CPUs and reproducible mode run, has all variants of f32 and
-// the last one of others, and computes 16-bit floats in f32.
-bool worth_building(const Op &op, const std::string &dtypes, const std::string &variant, Isa isa,
+// Returns false for kernels that would take longer to build than they are worth. Integers and f64,
+// in which checks compute, have AVX2 kernels for AVX-512 machines too, and only the last two
+// variants, of which the last takes every shape. The baseline, for old CPUs and reproducible mode,
+// has all variants of f32 and the last one of other dtypes, and computes 16-bit floats in f32.
+bool worth_building(const Op &op, const std::string &dtypes, const VariantSpec &variant, Isa isa,
                     const std::vector<Isa> &isas) {
     const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end();
     const bool half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
     if (!avx2_too || dtypes.starts_with("f32")) return true;
-    if (is_extension(variant)) return !dtypes.starts_with("f64");
+    if (variant.extension != Extension::none) return !dtypes.starts_with("f64");
     const std::vector<VariantSpec> &all = op.variants;
     const size_t fewest = !all.back().when.empty() ? all.size()
                           : isa == Isa::baseline   ? 1
                           : half                   ? all.size()
                                                    : 2;
-    const bool among_last = std::any_of(all.end() - long(std::min(fewest, all.size())), all.end(),
-                                        [&](const VariantSpec &v) { return v.name == variant; });
-    return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !widens(op, dtypes)));
+    const bool among_last = std::any_of(
+        all.end() - long(std::min(fewest, all.size())), all.end(),
+        [&](const VariantSpec &v) { return v.name == variant.name; });
+    return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !upcasts(op, dtypes)));
 }
 
 std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
-                         const std::string &sanitizer, bool gpu) {
+                         const std::string &sanitizer, bool for_gpu) {
     std::vector<Job> jobs;
     for (auto &name : table.names()) {
         const OpPtr op = table.make(name);
@@ -94,7 +92,7 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
         for (auto &dtypes : op->dtypes) {
             for (auto &v : op->variants) {
                 for (Isa isa : isas) {
-                    if (!builds(v.name, isa) || !worth_building(*op, dtypes, v.name, isa, isas))
+                    if (!builds(v.extension, isa) || !worth_building(*op, dtypes, v, isa, isas))
                         continue;
                     Instance i;
                     i.dtypes = dtypes;
@@ -104,11 +102,11 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
                     jobs.push_back({name, i});
                 }
             }
-            if (op->gpu && gpu && dtypes == "f32") {
+            if (for_gpu && gpu::has_kernel(*op, dtypes)) {
                 Instance i;
                 i.backend = "opencl";
                 i.dtypes = dtypes;
-                i.variant = op->variants.back().name;
+                i.variant = gpu::variant(*op);
                 jobs.push_back({name, i});
             }
         }
@@ -118,7 +116,7 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
 
 enum class Code : uint8_t { ahead_of_time, on_demand };
 
-// In the child: leaves a line of facts in `dir`, and the object where kernels are made ahead of
+// Runs in the child. Writes a line of facts to `dir`, and the object if kernels are made ahead of
 // time.
 void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code code) {
     Kernel k(table.make(job.op), job.instance);
@@ -135,11 +133,11 @@ void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code
     write_file((dir / (symbol + ".facts")).string(), facts.str(), Durability::to_system);
 }
 
-// What the child left of a kernel.
+// The facts about a kernel that its child process wrote.
 struct Facts {
     int lanes = 1;
     std::map<std::string, int64_t> tunables;
-    std::set<std::string> scalars;  // that it reads
+    std::set<std::string> scalars;  // the kernel arguments that it reads
 };
 
 fs::path facts_path(const fs::path &dir, const Job &job) {
@@ -160,7 +158,8 @@ Facts facts_of(const fs::path &dir, const Job &job) {
     return f;
 }
 
-// What is wrong with an op's record, also beside its kernels, where all of them were made.
+// Throws Error for a mistake in an op's record. If all of the op's kernels were made, it also
+// compares the record with them.
 void check_op(const OpTable &table, const std::string &name, const std::vector<Job> &jobs,
               const fs::path &dir) {
     const OpPtr op = table.make(name);
@@ -177,46 +176,33 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
         tunables[job.instance.variant].insert(facts.tunables.begin(), facts.tunables.end());
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
+    // Variants without kernels here are for other instruction sets.
     for (const VariantSpec &v : op->variants)
-        // others are for other instruction sets
         if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
     check_scalars(*op, table, scalars);
 }
 
-// What was wrong, and with which kernels: most kernels of an op fail alike.
+// The kernels that failed, by error message: most kernels of an op fail alike.
 using Failures = std::map<std::string, std::vector<std::string>>;
 
 Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir,
                   int parallel, Code code) {
     Failures failures;
-    std::map<pid_t, std::pair<Child, const Job *>> running;
-    size_t next = 0;
-    while (next < jobs.size() || !running.empty()) {
-        if (next < jobs.size() && running.size() < size_t(parallel)) {
-            const Job &job = jobs[next++];
-            Child child([&] {
-                make_kernel(table, job, dir, code);
-                return std::string();
+    ProcessPool(size_t(parallel))
+        .run(
+            jobs.size(),
+            [&](size_t k, const ProcessPool::Send &) { make_kernel(table, jobs[k], dir, code); },
+            [&](size_t k, const JobResult &result) {
+                try {
+                    result.require_return(jobs[k].op);
+                } catch (const std::exception &e) {
+                    failures[e.what()].push_back(jobs[k].instance.symbol(jobs[k].op));
+                }
             });
-            running.emplace(child.pid(), std::make_pair(std::move(child), &job));
-            continue;
-        }
-        int status = 0;
-        const auto ended = running.find(wait(&status));
-        if (ended == running.end())
-            throw Error("gen", std::string("lost a process: ") + std::strerror(errno));
-        const auto &[child, job] = ended->second;
-        try {
-            child.result(status, job->op);
-        } catch (const std::exception &e) {
-            failures[e.what()].push_back(job->instance.symbol(job->op));
-        }
-        running.erase(ended);
-    }
     return failures;
 }
 
-// As a compiler prints them: a line each.
+// Prints failures as a compiler does, one message a line.
 void report(const Failures &failures, const std::string &file) {
     for (auto &[what, of] : failures) {
         const std::string more = of.size() > 1 ? " and " + std::to_string(of.size() - 1) + " more"
@@ -236,29 +222,29 @@ void archive(const fs::path &to, const std::vector<fs::path> &objects) {
     if (ar.status != 0) throw Error("gen", "ar can't write " + to.string() + ": " + ar.text);
 }
 
-struct Asked {
+struct GenOptions {
     std::string out, faces, file, family, sanitizer, kernel;
     std::vector<std::string> isas = {"baseline", "avx2", "avx512"};
     int parallel = 2;
     bool no_gpu = false, on_demand = false;
 };
 
-void add_options(CLI::App &app, Asked &asked) {
-    app.add_option("--out", asked.out)->required();
-    app.add_option("--faces", asked.faces);
-    CLI::Option *name = app.add_option("--name", asked.file);
-    app.add_option("--family", asked.family);
-    app.add_option("--isas", asked.isas)->delimiter(',');
-    app.add_option("--jobs", asked.parallel);
-    CLI::Option *sanitize = app.add_option("--sanitize", asked.sanitizer);
+void add_options(CLI::App &app, GenOptions &options) {
+    app.add_option("--out", options.out)->required();
+    app.add_option("--faces", options.faces);
+    CLI::Option *name = app.add_option("--name", options.file);
+    app.add_option("--family", options.family);
+    app.add_option("--isas", options.isas)->delimiter(',');
+    app.add_option("--jobs", options.parallel);
+    CLI::Option *sanitize = app.add_option("--sanitize", options.sanitizer);
     sanitize->check(CLI::IsMember({"address", "thread"}));
-    app.add_flag("--no-gpu", asked.no_gpu);
-    app.add_flag("--on-demand", asked.on_demand)->excludes(sanitize);
-    app.add_option("--kernel", asked.kernel)->excludes(name);
+    app.add_flag("--no-gpu", options.no_gpu);
+    app.add_flag("--on-demand", options.on_demand)->excludes(sanitize);
+    app.add_option("--kernel", options.kernel)->excludes(name);
 }
 
-// Whatever this build lists: a build for one instruction set has kernels that one for all leaves
-// out.
+// Returns the job of a kernel that a build for any instruction set may list: a build for one set
+// has kernels that a build for all leaves out.
 Job job_called(const OpTable &table, const std::string &symbol) {
     for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
         for (const Job &job : jobs_of(table, {isa}, "", true))
@@ -267,16 +253,17 @@ Job job_called(const OpTable &table, const std::string &symbol) {
     throw Error("gen", "no kernel is called " + symbol);
 }
 
-// For a program that calls the kernel for the first time. It says so where it had to compile.
-void make_library(const OpTable &table, const Asked &asked) {
+// Makes the library of one kernel, for a program that calls it for the first time. Prints a line if
+// the kernel had to be compiled.
+void make_library(const OpTable &table, const GenOptions &options) {
     constexpr double from_cache = 0.3;  // seconds; more than this was a compilation
     const auto start = std::chrono::steady_clock::now();
-    const Job job = job_called(table, asked.kernel);
+    const Job job = job_called(table, options.kernel);
     Kernel kernel(table.make(job.op), job.instance);
-    fs::copy_file(kernel.library(), fs::path(asked.out) / (asked.kernel + ".so"));
+    fs::copy_file(kernel.library(), fs::path(options.out) / (options.kernel + ".so"));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (took.count() < from_cache) return;
-    std::printf("[halyard] compiled %s for its first call: %.1f s\n", asked.kernel.c_str(),
+    std::printf("[halyard] compiled %s for its first call: %.1f s\n", options.kernel.c_str(),
                 took.count());
 }
 
@@ -289,21 +276,23 @@ std::string symbol_of(const KernelEntry &k) {
     return i.symbol(k.op);
 }
 
-// The three files of the op file, where all its kernels could be made.
-int make_files(const OpTable &table, const Asked &asked) {
+// Writes the three files of the op file. Returns 1, and writes none, if a kernel or a record
+// failed.
+int make_files(const OpTable &table, const GenOptions &options) {
     std::vector<Isa> isas;
-    for (auto &name : asked.isas)
+    for (auto &name : options.isas)
         isas.push_back(isa_of(name));
-    const std::vector<Job> jobs = jobs_of(table, isas, asked.sanitizer, !asked.no_gpu);
-    const Code code = asked.on_demand ? Code::on_demand : Code::ahead_of_time;
-    const fs::path folder = fs::absolute(asked.out);  // no name in it begins with a '-'
-    const fs::path dir = folder / asked.file;
-    kernel_cache();  // where it can't be had there is a private one, for all children
+    const std::vector<Job> jobs = jobs_of(table, isas, options.sanitizer, !options.no_gpu);
+    const Code code = options.on_demand ? Code::on_demand : Code::ahead_of_time;
+    const fs::path folder = fs::absolute(options.out);  // so that no name begins with '-'
+    const fs::path dir = folder / options.file;
+    // Opened here, so that all children share a private cache if the usual one can't be used.
+    kernel_cache();
     fs::remove_all(dir);
     fs::create_directories(dir);
-    const fs::path faces = asked.faces.empty() ? folder : fs::absolute(asked.faces);
+    const fs::path faces = options.faces.empty() ? folder : fs::absolute(options.faces);
     fs::create_directories(faces);
-    Failures failures = run_jobs(table, jobs, dir, asked.parallel, code);
+    Failures failures = run_jobs(table, jobs, dir, options.parallel, code);
     for (auto &name : table.names()) {
         try {
             check_op(table, name, jobs, dir);
@@ -312,7 +301,7 @@ int make_files(const OpTable &table, const Asked &asked) {
         }
     }
     if (!failures.empty()) {
-        report(failures, asked.file);
+        report(failures, options.file);
         return 1;
     }
 
@@ -328,23 +317,24 @@ int make_files(const OpTable &table, const Asked &asked) {
     std::vector<OpRecord> records;
     for (auto &name : table.names())
         records.push_back(*table.make(name));
-    const std::string generator = asked.on_demand ? own_program().string() : "";
-    write_if_new(folder / (asked.file + ".records.cpp"),
-                 records_source(asked.file, asked.family, records, kernels, symbol_of, generator));
-    write_if_new(faces / (asked.file + ".h"), face_source(records));
-    archive(folder / (asked.file + ".kernels.a"), objects);
+    const std::string generator = options.on_demand ? own_program().string() : "";
+    write_if_new(
+        folder / (options.file + ".records.cpp"),
+        records_source(options.file, options.family, records, kernels, symbol_of, generator));
+    write_if_new(faces / (options.file + ".h"), face_source(records));
+    archive(folder / (options.file + ".kernels.a"), objects);
     return 0;
 }
 
 int main_(int argc, char **argv) {
     CLI::App app{"Compiles the kernels of one op file."};
-    Asked asked;
-    add_options(app, asked);
+    GenOptions options;
+    add_options(app, options);
     CLI11_PARSE(app, argc, argv);
     OpTable table;
     list_ops(table);
-    if (asked.kernel.empty()) return make_files(table, asked);
-    make_library(table, asked);
+    if (options.kernel.empty()) return make_files(table, options);
+    make_library(table, options);
     return 0;
 }
 

@@ -33,4 +33,17 @@ std::string to_text(const std::vector<Issue> &issues) {
     return all;
 }
 
+std::string first_error(const std::vector<Issue> &issues) {
+    const Issue *first = nullptr;
+    int more = -1;
+    for (const Issue &i : issues) {
+        if (!i.error()) continue;
+        if (!first) first = &i;
+        more++;
+    }
+    if (!first) return "";
+    return first->id + ": " + first->text +
+           (more > 0 ? "; and " + std::to_string(more) + " more" : "");
+}
+
 }  // namespace halyard::dv

@@ -67,5 +67,7 @@ private:
 bool has_errors(const std::vector<Issue> &issues);
 bool has(const std::vector<Issue> &issues, const std::string &id);
 std::string to_text(const std::vector<Issue> &issues);  // one line per issue
+// Returns the first error in one line, and how many more there are; "" if there is none.
+std::string first_error(const std::vector<Issue> &issues);
 
 }  // namespace halyard::dv

@@ -12,6 +12,7 @@
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/planner.h"
 #include "registry/op/names.h"
+#include "registry/op/shape_binder.h"
 #include "registry/op/signature.h"
 
 namespace halyard::check {
@@ -131,10 +132,11 @@ Array random_array(const Shape &shape, DType t, int64_t end, double least, std::
 
 }  // namespace
 
-Shape callers_shape(const Op &op, const TensorSpec &t, const Dims &dims) {
-    Shape shape;
-    for (auto &e : op.extents_of(t))
-        shape.push_back(evaluate<int64_t>(e, dims));
+Shape callers_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims) {
+    std::vector<std::string> extents = t.extents;
+    if (t.any_rank) extents = {"d0", "d1", "d2"};
+    if (!t.group.empty()) extents.insert(extents.begin(), t.group);
+    Shape shape = extents_of(op, t, extents, dims);
     const auto swap = dims.find("transpose_" + t.name);
     if (swap != dims.end() && swap->second)
         std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);

@@ -47,9 +47,6 @@ struct Sample {
 // is not an integer.
 Sample parse_sample(const OpRecord &op, const std::string &text);
 
-// Returns the shape in which a caller passes a tensor, for values of dimensions and attributes.
-Shape callers_shape(const Op &op, const TensorSpec &t, const Dims &dims);
-
 // Returns the call of a sample with dense inputs, from which a plan is made.
 std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s,
                                                    const std::string &dtypes);
@@ -57,6 +54,11 @@ std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s
 // Throws AttrError for a dimension of the signature that `dims` lacks. `dims` were read from `text`
 // and derived from attributes.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
+
+// Returns the shape of a tensor of the op as a caller writes it, with the given dimensions, derived
+// ones and attributes. Throws ShapeError or AttrError if the op refuses such a call because an
+// extent is negative.
+Shape callers_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims);
 
 // Returns true if the shapes are equal and all elements have the same bits.
 bool same_bits(const Tensor &a, const Tensor &b);

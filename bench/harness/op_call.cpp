@@ -173,8 +173,8 @@ Isa best_built() {
 }  // namespace
 
 Target::Target(const std::string &device_name, const std::string &isa, const std::string &variant) {
-    const std::string backend = device_name.empty() ? device() : device_name;
-    set_device(backend);
+    if (!device_name.empty()) set_device(device_name);
+    const std::string backend = device();
     if (backend != "cpu" && !isa.empty())
         throw DispatchError("isa", isa + " is a level of the CPU, the device is " + backend);
     const Isa level = isa.empty() ? best_built() : isa_of(isa);

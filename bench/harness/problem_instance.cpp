@@ -97,12 +97,7 @@ ProblemInstance::ProblemInstance(const RegisteredOp &which, const std::string &p
     bind_derived(op.record, dims);
     check::require_dimensions(op.signature, dims, text);
     for (size_t k = 0; k < inputs.size(); k++) {
-        Shape shape = inputs[k].any_rank
-                          ? op.signature.shape({"", "T", false, "", {"d0", "d1", "d2"}}, dims)
-                          : op.signature.shape(inputs[k], dims);
-        const auto swap = dims.find("transpose_" + inputs[k].name);
-        if (swap != dims.end() && swap->second)
-            std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
+        const Shape shape = check::callers_shape(op.record, inputs[k], dims);
         const auto let = [&](const std::string &what, int64_t otherwise) {  // as in case.cpp
             const auto found = dims.find(inputs[k].name + what);
             return found == dims.end() ? otherwise : found->second;

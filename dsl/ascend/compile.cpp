@@ -62,7 +62,7 @@ Compiled fitting(const OpTable &ops, const std::string &op, const Instance &i, b
             Kernel k(ops.make(op), next);
             Compiled c = compile(k, strict);
             if (!dv::has_errors(c.issues)) return c;
-            last = dv::to_text(c.issues);
+            last = dv::first_error(c.issues);
             if (!dv::has(c.issues, "E-CAP")) throw DispatchError(op, last);
             // If all memory were tiles, this many steps would be enough; other buffers need more.
             for (double e = c.excess * 7 / 8; e * 7 / 8 > 1; e = e * 7 / 8)

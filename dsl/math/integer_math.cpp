@@ -1,5 +1,7 @@
 #include "dsl/math/integer_math.h"
 
+#include <cmath>
+
 #include "dsl/ascend/math.h"
 
 namespace halyard {
@@ -8,11 +10,19 @@ using Internal::make_const;
 
 namespace {
 
+// Returns a / b or a % b of unsigned integers, and 0 if b is 0.
+Expr unsigned_division(const Expr &a, const Expr &b, bool quotient, Divider on) {
+    if (on != Divider::gpu) return quotient ? a / b : a % b;
+    const Expr zero = make_const(b.type(), 0);
+    const Expr divisor = max(b, make_const(b.type(), 1));
+    return select(b == zero, zero, quotient ? a / divisor : a % divisor);
+}
+
 // Returns floor(a / b). Halide's / and % are Euclidean: 0 <= a % b < |b|, and both are 0 if b is 0.
 // A division by -1 is replaced by a negation, because the lowest integer divided by -1 raises a
 // signal on x86.
-Expr floor_quotient(const Expr &a, const Expr &b) {
-    if (a.type().is_uint()) return a / b;
+Expr floor_quotient(const Expr &a, const Expr &b, Divider on) {
+    if (a.type().is_uint()) return unsigned_division(a, b, true, on);
     const Expr minus = make_const(b.type(), -1);
     const Expr one = make_const(b.type(), 1);
     const Expr zero = make_const(b.type(), 0);
@@ -23,8 +33,8 @@ Expr floor_quotient(const Expr &a, const Expr &b) {
     return select(b == minus, negated, select(b < zero && a % safe != zero, q - one, q));
 }
 // Returns a - b floor(a / b).
-Expr floor_remainder(const Expr &a, const Expr &b) {
-    if (a.type().is_uint()) return a % b;
+Expr floor_remainder(const Expr &a, const Expr &b, Divider on) {
+    if (a.type().is_uint()) return unsigned_division(a, b, false, on);
     const Expr minus = make_const(b.type(), -1);
     const Expr one = make_const(b.type(), 1);
     const Expr zero = make_const(b.type(), 0);
@@ -32,8 +42,8 @@ Expr floor_remainder(const Expr &a, const Expr &b) {
     return select(b < zero && r != zero, r + b, r);
 }
 // Returns a - b trunc(a / b), which has the sign of a.
-Expr trunc_remainder(const Expr &a, const Expr &b) {
-    if (a.type().is_uint()) return a % b;
+Expr trunc_remainder(const Expr &a, const Expr &b, Divider on) {
+    if (a.type().is_uint()) return unsigned_division(a, b, false, on);
     const Expr minus = make_const(b.type(), -1);
     const Expr one = make_const(b.type(), 1);
     const Expr zero = make_const(b.type(), 0);
@@ -75,10 +85,10 @@ Expr shift(const Expr &a, const Expr &b, bool left) {
 
 }  // namespace
 
-Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
-    if (name == "floor_div") return floor_quotient(args[0], args[1]);
-    if (name == "floor_mod") return floor_remainder(args[0], args[1]);
-    if (name == "mod") return trunc_remainder(args[0], args[1]);
+Expr integer_function(const std::string &name, const std::vector<Expr> &args, Divider on) {
+    if (name == "floor_div") return floor_quotient(args[0], args[1], on);
+    if (name == "floor_mod") return floor_remainder(args[0], args[1], on);
+    if (name == "mod") return trunc_remainder(args[0], args[1], on);
     if (name == "pow") return power(args[0], args[1]);
     if (name == "bitwise_and") return args[0] & args[1];
     if (name == "bitwise_or") return args[0] | args[1];
@@ -89,27 +99,55 @@ Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
     return Expr();
 }
 
-Expr float_division(const std::string &name, const std::vector<Expr> &args, bool own_math) {
+namespace {
+
+// Returns fmod(a, b) of f32, exactly, by arithmetic in double. The quotient has up to 277 bits, of
+// which each step removes 28: multiples of |b| 2^k are exact in double, and so are their
+// differences. A rounded quotient may be 1 too large, which the sign of the difference shows.
+Expr remainder_in_steps(const Expr &a, const Expr &b) {
+    constexpr int step = 28;
+    const Type wide = Float(64).with_lanes(a.type().lanes());
+    const Type t = a.type();
+    const Expr x = cast(wide, abs(a));
+    const Expr y = cast(wide, abs(b));
+    const Expr zero = Internal::make_zero(wide);
+    Expr r = x;
+    for (int bits = 9 * step; bits >= 0; bits -= step) {
+        const Expr multiple = y * make_const(wide, std::ldexp(1.0, bits));
+        const Expr rest = strict_float(r - trunc(r / multiple) * multiple);
+        r = select(r < multiple, r, rest < zero, rest + multiple, rest);
+    }
+    const Expr is_defined = y > zero && x < make_const(wide, INFINITY) && b == b;
+    const Expr with_sign = select(a < Internal::make_zero(t), -cast(t, r), cast(t, r));
+    const Expr not_a_number = make_const(t, std::nan(""));
+    return Internal::common_subexpression_elimination(
+        select(x < y, a, is_defined, with_sign, not_a_number));
+}
+
+Expr float_remainder(const Expr &a, const Expr &b, Divider on) {
+    const Type t = a.type();
+    if (t.bits() == 32 && on == Divider::ascend) return ascend::function("mod", {a, b});
+    if (t.bits() == 32 && on == Divider::gpu) return remainder_in_steps(a, b);
+    return Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b},
+                                Internal::Call::PureExtern);
+}
+
+}  // namespace
+
+Expr float_division(const std::string &name, const std::vector<Expr> &args, Divider on) {
     const bool is_quotient = name == "floor_div" || name == "trunc_div";
     if (!is_quotient && name != "floor_mod" && name != "mod") return Expr();
     const Expr &a = args[0];
     const Expr &b = args[1];
     const Type t = a.type();
     const Type wide = Float(64).with_lanes(t.lanes());
-    const bool on_ascend = !own_math && t == Float(32);
-    if (is_quotient && on_ascend) return ascend::function(name, args);
+    if (is_quotient && on == Divider::ascend && t == Float(32)) return ascend::function(name, args);
     // The quotient of two floats is never so close to an integer that its rounding to double could
     // reach that integer.
     if (name == "floor_div") return cast(t, floor(cast(wide, a) / cast(wide, b)));
     if (name == "trunc_div") return cast(t, trunc(cast(wide, a) / cast(wide, b)));
     const Expr zero = Internal::make_zero(t);
-    Expr r;
-    if (on_ascend)
-        r = ascend::function("mod", args);
-    else {
-        r = Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b},
-                                 Internal::Call::PureExtern);
-    }
+    const Expr r = float_remainder(a, b, on);
     if (name == "mod") return r;
     const Expr signs_differ = (strict_float(r < zero) && strict_float(b > zero)) ||
                               (strict_float(r > zero) && strict_float(b < zero));

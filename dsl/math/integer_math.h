@@ -7,6 +7,10 @@
 
 namespace halyard {
 
+// Where a division is computed. Ascend's vector unit has its own instructions, but neither f64 nor
+// fmod. A GPU has no fmod of C's library, and an unsigned division by 0 is undefined in OpenCL.
+enum class Divider : uint8_t { cpu, ascend, gpu };
+
 // Returns a function of integers: floor_div, floor_mod, mod, pow, the bitwise functions and the
 // shifts. Returns an undefined Expr for any other name.
 //
@@ -14,12 +18,12 @@ namespace halyard {
 // divisor, as in Python; mod has the sign of the dividend. Powers wrap. A negative power is the
 // reciprocal, rounded towards 0. A shift by a negative count, or by all bits or more, gives 0, or
 // -1 for a right shift of a negative number.
-Halide::Expr integer_function(const std::string &name, const std::vector<Halide::Expr> &args);
+Halide::Expr integer_function(const std::string &name, const std::vector<Halide::Expr> &args,
+                              Divider on = Divider::cpu);
 
 // Returns floor_div, trunc_div, floor_mod or mod of floats, or an undefined Expr for any other
-// name. The remainder is computed exactly and rounded once. If `own_math` is false, f32 functions
-// use the instructions of Ascend's vector unit, which has neither f64 nor fmod.
+// name. The remainder is computed exactly and rounded once.
 Halide::Expr float_division(const std::string &name, const std::vector<Halide::Expr> &args,
-                            bool own_math);
+                            Divider on);
 
 }  // namespace halyard

@@ -17,7 +17,7 @@ struct Matmul : Product {
         doc = "c = a b of the last two dimensions; the leading ones broadcast; transpose_a, "
               "transpose_b swap the last two of an operand";
         alias = "MatMul";
-        gpu = true;
+        dtypes = {"f32", "f16", "bf16", "f64", "i32"};
         add_variants();
         samples = {"g=1 m=1 k=1 n=1",
                    "g=1 m=3 k=5 n=7",

@@ -56,7 +56,7 @@ Variant Product::vnni(const DimExpr &when) {
         const int vectors = cpu.pick(tile_vectors, {2});
         schedule_pairs(cpu, Tile(cpu.lanes, vectors, cpu.pick(tile_rows, {8})));
     };
-    return {"vnni", when, {.algorithm = algorithm, .schedule = schedule}};
+    return {"vnni", when, {.algorithm = algorithm, .schedule = schedule}, Extension::vnni};
 }
 
 Variant Product::narrow_t(const DimExpr &when) {

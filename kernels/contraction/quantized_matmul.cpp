@@ -19,7 +19,7 @@ struct IntegerProduct : Op {
         const DimExpr has_quads = stride(a) == 1 && k % 4 == 0 && k >= 4 && m >= tile_rows;
         const Steps packed_quads = {.algorithm = [this](const Build &) { sum_quads(); },
                                     .schedule = [this](const Cpu &cpu) { schedule_packed(cpu); }};
-        add({"vnni", has_quads && n >= tile_cols * 16, packed_quads});
+        add({"vnni", has_quads && n >= tile_cols * 16, packed_quads, Extension::vnni});
         add({"quads", has_quads && n >= tile_cols * lanes, packed_quads});
         add({"any", DimExpr::always()});
         samples = {"g=1 m=1 k=1 n=1",

@@ -28,6 +28,26 @@ template<class F> std::vector<Expr> times_a_of_3(F m) {
     return {m(0) + m(1) + m(2), m(1) - m(2), m(1) + m(2) - m(3)};
 }
 
+// The loops over a result whose pixels come in tiles of 2 x 2 and whose channels in blocks of
+// vectors.
+struct TileLoops {
+    Var x, y;  // tiles
+    Var x_in_tile;
+    Var block, vector, lane;  // channels
+};
+
+// Splits the loops of o over pixels and channels. `rows` is its loop over rows, or over those of a
+// strip, and becomes the loops `y` and `y_in_tile`. A block has `block` channels and a vector v.
+TileLoops split_into_tiles(Func o, const Var &rows, const Var &y_in_tile, int block, int v) {
+    const TailStrategy guard = TailStrategy::GuardWithIf;
+    TileLoops t;
+    o.split(rows, t.y, y_in_tile, 2, guard)
+        .split(o.args()[0], t.x, t.x_in_tile, 2, guard)
+        .split(o.args()[2], t.block, t.vector, block, guard)
+        .split(t.vector, t.vector, t.lane, v, guard);
+    return t;
+}
+
 // Computes a tile of 2 x 2 results, v channels at once, and the rows of which it is made, in the
 // loop `loop` of o. Both stay on the stack, which is faster than memory from the pool.
 void compute_tile_at(Func tile, Func rows, const Func &o, const Var &loop, int v) {
@@ -93,25 +113,18 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
 }
 
 Var Winograd::schedule_output(int v, Func o, int strip) const {
-    const TailStrategy guard = TailStrategy::GuardWithIf;
-    Var xo, xi, yo, yi, ks, kb, kk, so;
-    Var ox = o.args()[0];
-    Var oy = o.args()[1];
-    Var oc = o.args()[2];
-    Var on = o.args()[3];
-    o.split(oy, yo, yi, 2 * strip, guard)
-        .split(yi, so, yi, 2, guard)
-        .split(ox, xo, xi, 2, guard)
-        .split(oc, ks, kb, block_, guard)
-        .split(kb, kb, kk, v, guard);
-    o.reorder(kk, xi, yi, xo, kb, ks, so, yo, on);
-    o.vectorize(kk).parallel(yo).parallel(on);
-    compute_tile_at(tile_, rows_, o, xo, v);
+    Var strips, rows;
+    const Var images = o.args()[3];
+    o.split(o.args()[1], strips, rows, 2 * strip, TailStrategy::GuardWithIf);
+    const TileLoops t = split_into_tiles(o, rows, rows, block_, v);
+    o.reorder(t.lane, t.x_in_tile, rows, t.x, t.vector, t.block, t.y, strips, images);
+    o.vectorize(t.lane).parallel(strips).parallel(images);
+    compute_tile_at(tile_, rows_, o, t.x, v);
     const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
     o.specialize(extent(2) % block_ == 0 && extent(0) % 2 == 0 && extent(1) % 2 == 0)
-        .unroll(xi)
-        .unroll(yi);
-    return yo;
+        .unroll(t.x_in_tile)
+        .unroll(rows);
+    return strips;
 }
 
 void Winograd::schedule_image(int v, const Func &o, const Var &strip) const {
@@ -222,19 +235,14 @@ void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) cons
 
 // Returns the loop over blocks of output channels.
 Var SmallMapsWinograd::schedule_output(int v, Func o) const {
-    const TailStrategy guard = TailStrategy::GuardWithIf;
-    Var xo, xi, yo, yi, ks, kb, kk;
-    Var ox = o.args()[0];
-    Var oy = o.args()[1];
-    Var oc = o.args()[2];
-    Var on = o.args()[3];
-    o.split(oy, yo, yi, 2, guard)
-        .split(ox, xo, xi, 2, guard)
-        .split(oc, ks, kb, block_, guard)
-        .split(kb, kb, kk, v, guard);
-    o.reorder(kk, xi, yi, xo, kb, yo, on, ks).vectorize(kk).parallel(ks);
-    compute_tile_at(tile_, rows_, o, xo, v);
-    return ks;
+    Var y_in_tile;
+    const TileLoops t = split_into_tiles(o, o.args()[1], y_in_tile, block_, v);
+    const Var images = o.args()[3];
+    o.reorder(t.lane, t.x_in_tile, y_in_tile, t.x, t.vector, t.y, images, t.block)
+        .vectorize(t.lane)
+        .parallel(t.block);
+    compute_tile_at(tile_, rows_, o, t.x, v);
+    return t.block;
 }
 
 void SmallMapsWinograd::schedule_image(int v) const {

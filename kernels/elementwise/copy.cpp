@@ -13,7 +13,7 @@ struct Copy : Elementwise {
         other_names = {"clone"};
         dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
-        copies_bits = gpu = tiled = true;
+        copies_bits = tiled = true;
     }
     void algorithm() override { y(Halide::_) = x(Halide::_); }
     void reference(Problem &p) const override {

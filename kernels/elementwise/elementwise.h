@@ -90,7 +90,6 @@ struct FormulaSpec {
     double (*abs_sum)(const double *x, const double *s) = nullptr;
     std::string alias = "", functional = "";
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
-    bool gpu = false;
     bool internal = false;  // a kernel of composites, without a public function
 };
 

@@ -34,7 +34,6 @@ struct Unary : Elementwise {
         alias = op.alias;
         other_names = op.other_names;
         dtypes = op.dtypes;
-        gpu = !op.to_bool && op.reference;
         contract = {Contract::elementwise, op.ulps};
         if (op.ulps <= 0.5) task_elements = cheap_task;
     }
@@ -116,7 +115,6 @@ struct Formula : FormulaBase {
         alias = op.alias;
         functional = op.functional;
         dtypes = op.dtypes;
-        gpu = op.gpu;
         internal = op.internal;
         contract = {op.abs_sum ? Contract::products : Contract::elementwise, op.ulps};
     }

@@ -39,8 +39,7 @@ const FormulaSpec activations[] = {
                     },
                     .reference = [](D x, D s, double dy) { return x[0] > 0 ? dy : s[0] * dy; },
                     .ulps = 1}},
-     .alias = "LeakyReLU",
-     .gpu = true},
+     .alias = "LeakyReLU"},
     {.name = "prelu_kernel",
      .doc = "y = x where x > 0, else weight x",
      .inputs = {"x", "weight"},
@@ -81,8 +80,7 @@ const FormulaSpec activations[] = {
                     .reference =
                         [](D x, D s, double dy) {
                             return x[0] > 0 ? dy : dy * s[0] * std::exp(x[0]);
-                        }}},
-     .gpu = true},
+                        }}}},
     {.name = "celu",
      .doc = "y = x where x > 0, else alpha (e^(x/alpha) - 1)",
      .inputs = {"x"},
@@ -101,8 +99,7 @@ const FormulaSpec activations[] = {
                         [](D x, D s, double dy) {
                             return x[0] > 0 ? dy : dy * std::exp(x[0] / s[0]);
                         }}},
-     .alias = "CeLU",
-     .gpu = true},
+     .alias = "CeLU"},
     {.name = "soft_shrink",
      .doc = "y = x moved by lambd toward 0, and 0 within lambd of it",
      .inputs = {"x"},
@@ -121,8 +118,7 @@ const FormulaSpec activations[] = {
          },
      .gradients = {gradient_of_shrink},
      .alias = "SoftShrink",
-     .functional = "softshrink",
-     .gpu = true},
+     .functional = "softshrink"},
     {.name = "hard_shrink",
      .doc = "y = x, and 0 within lambd of 0",
      .inputs = {"x"},
@@ -134,8 +130,7 @@ const FormulaSpec activations[] = {
      .reference = [](D x, D s) { return std::fabs(x[0]) <= s[0] ? 0 : x[0]; },
      .gradients = {gradient_of_shrink},
      .alias = "HShrink",
-     .functional = "hardshrink",
-     .gpu = true},
+     .functional = "hardshrink"},
     {.name = "hard_tanh",
      .doc = "y = min(max(x, min_val), max_val)",
      .inputs = {"x"},
@@ -153,8 +148,7 @@ const FormulaSpec activations[] = {
                                     double dy) { return x[0] <= s[0] || x[0] >= s[1] ? 0 : dy; },
                     .ulps = 0}},
      .alias = "Hardtanh",
-     .functional = "hardtanh",
-     .gpu = true},
+     .functional = "hardtanh"},
     {.name = "threshold",
      .doc = "y = x where x > thr, else value",
      .inputs = {"x"},
@@ -168,8 +162,7 @@ const FormulaSpec activations[] = {
                         return select(x[0] <= s[0], 0_r, dy);
                     },
                     .reference = [](D x, D s, double dy) { return x[0] <= s[0] ? 0 : dy; },
-                    .ulps = 0}},
-     .gpu = true},
+                    .ulps = 0}}},
 };
 
 // Sums of terms that may cancel: the error is relative to the sum of their absolute values.

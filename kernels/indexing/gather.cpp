@@ -8,6 +8,7 @@
 
 #include "dsl/dtypes.h"
 #include "dsl/op.h"
+#include "kernels/indexing/indexed_updates.h"
 
 namespace halyard {
 namespace {
@@ -135,23 +136,7 @@ struct GatherDx : Op {
         sum(i, place, o) = sum(i, place, o) + dy(i, r, o);
         dx(i, k, o) = sum(i, k, o);
     }
-    // A task has a range of i to itself, so tasks never add to the same sums.
-    void schedule(const Cpu &cpu) override {
-        Func last = store();
-        Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
-        last.split(var(0), piece, ii, 4 * cpu.lanes, Tail::GuardWithIf)
-            .reorder(ii, var(1), piece, var(2))
-            .fuse(piece, var(2), task)
-            .parallel(task);
-        last.split(ii, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
-        sum.compute_at(last, task)
-            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
-            .vectorize(lane);
-        sum.update()
-            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
-            .reorder(lane, vec, r, o)
-            .vectorize(lane);
-    }
+    void schedule(const Cpu &cpu) override { schedule_by_columns(cpu, *this, sum, r); }
     void reference(Problem &p) const override {
         Array &abs_sum = p.abs_sum["dx"] = Array(p("dx").shape);
         Array terms(p("dx").shape);

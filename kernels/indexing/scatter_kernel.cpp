@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dsl/op.h"
+#include "kernels/indexing/indexed_updates.h"
 
 namespace halyard {
 namespace {
@@ -31,7 +32,7 @@ double combined(int64_t reduction, double old, double update) {
 struct Scatter : Op {
     Scatter() : Op("scatter_kernel", "x[o,n,i] index:i32[m] updates[o,m,i] -> y[o,n,i]") {
         internal = true;
-        choice("reduction", {std::begin(reductions), std::end(reductions)});
+        choice("reduction", {std::begin(reductions), std::end(reductions)}, "ScatterReduction");
         let("index_end", "n");
         dtypes.insert(dtypes.end(), {"i64", "i32"});
         add({"columns", Dim("i") == 1, {.schedule = [this](const Cpu &cpu) {
@@ -71,26 +72,12 @@ struct Scatter : Op {
                                      reduction == int(take_min), min(old, update), old * update);
         y(i, k, o) = result(i, k, o);
     }
-    // A task has a range of i to itself, so tasks never write the same elements. "columns" is for
-    // i = 1, where a task is one o.
     void schedule(const Cpu &cpu) override {
-        Func last = store();
-        Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
-        last.split(var(0), piece, ii, 4 * cpu.lanes, Tail::GuardWithIf)
-            .reorder(ii, var(1), piece, var(2))
-            .fuse(piece, var(2), task)
-            .parallel(task);
-        last.split(ii, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
-        result.compute_at(last, task)
-            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
-            .vectorize(lane);
-        Halide::Stage updating = result.update();
-        updating.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
-            .reorder(lane, vec, r, o)
-            .vectorize(lane);
+        Halide::Stage updating = schedule_by_columns(cpu, *this, result, r);
         for (int usual : {replace_element, add_update})
             updating.specialize(reduction == usual);
     }
+    // For i = 1: a task is one o.
     void schedule_columns(const Cpu &cpu) {
         Func last = store();
         Var lane("lane"), vec("vec"), task("task");

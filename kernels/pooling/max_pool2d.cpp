@@ -13,34 +13,58 @@ Expr larger(const Expr &a, const Expr &b) {
     return select(b > a || b != b, b, a);
 }
 
-// A position outside of the map counts as the nearest one of the map, so a maximum may count a
-// value twice.
 struct MaxBase : Pool {
     MaxBase(const std::string &name, const std::string &signature, const std::string &mindspore)
-        : Pool(name, signature, mindspore) {
+        : Pool(name, signature, mindspore, true) {
         flag(d.ceil_mode, false);
+        ints("dilation", "1,1", {d.down.dilation, d.across.dilation});
         leave_out_taps(d.down);
         leave_out_taps(d.across);
-        samples.push_back("n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same");
-        samples.push_back(
-            "n=1 c=2 h=3 w=4 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6");
+        for (const char *sample :
+             {"n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same",
+              "n=1 c=2 h=3 w=4 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6",
+              "n=1 c=2 h=9 w=37 kernel_size=3,3 dilation=2,3",
+              "n=2 c=1 h=8 w=35 kernel_size=3,2 stride=2,2 dilation=2,4 pad_mode=pad "
+              "padding=2,3,4,1 ceil_mode=1",
+              "n=1 c=1 h=7 w=16 kernel_size=5,4 stride=1,3 dilation=3,2 pad_mode=same",
+              "n=1 c=2 h=1 w=5 kernel_size=2,3 dilation=3,4 pad_mode=pad padding=2,2,4,4"})
+            samples.push_back(sample);
     }
-    Expr column(const Expr &ox, const Expr &k) const {
-        return clamp(likely(ox * sw + k - pl), 0, size("w") - 1);
-    }
-    Expr row(const Expr &oy, const Expr &k) const {
-        return clamp(likely(oy * sh + k - pt), 0, size("h") - 1);
+    Expr dh = derived(d.down.dilation, dilation_of_taps(d.down));
+    Expr dw = derived(d.across.dilation, dilation_of_taps(d.across));
+
+    static DimExpr is_dense() { return d.down.dilation == 1 && d.across.dilation == 1; }
+
+    Expr is_undilated() const { return dh == 1 && dw == 1; }
+    // A tap of a window: its position, limited to the map, and whether it is inside of that.
+    // Without dilation the limited position is one of the window, too, which may count twice.
+    struct Tap {
+        Expr x, y, inside;
+    };
+    Tap tap(const Expr &ox, const Expr &oy, const Expr &kx, const Expr &ky) const {
+        const Expr column = ox * sw + kx * dw - pl;
+        const Expr row = oy * sh + ky * dh - pt;
+        const Expr in_column = clamp(likely(column), 0, size(d.across.extent) - 1);
+        const Expr in_row = clamp(likely(row), 0, size(d.down.extent) - 1);
+        return {in_column, in_row, is_undilated() || (column == in_column && row == in_row)};
     }
 
 private:
+    // The dilation of a window of one tap has no effect, and may be any number.
+    static DimExpr dilation_of_taps(const PoolAxis &a) {
+        return select(a.kernel > 1, a.dilation, 1);
+    }
     // Taps that are outside of the map in every window are never the maximum. Kernels run over all
     // taps, so they don't get the ones before the map, `over`, and behind it. Variants of 2 or 3
     // taps count on having them.
     void leave_out_taps(const PoolAxis &a) {
-        const DimExpr padded = a.extent + a.border - a.over;
-        let(a.over, select(a.kernel > 3, max(a.border - max(a.windows - 1, 0) * a.stride, 0), 0));
-        redefine(a.pad, a.border - a.over);
-        redefine(a.kernel, select(a.kernel > 3, min(a.kernel - a.over, padded), a.kernel));
+        const DimExpr step = max(1, a.dilation);
+        const DimExpr padded = a.extent + a.border - a.over * step;
+        const DimExpr before_all = max(a.border - max(a.windows - 1, 0) * a.stride, 0);
+        let(a.over, select(a.kernel > 3, ceil_div(before_all, step), 0));
+        redefine(a.pad, a.border - a.over * step);
+        redefine(a.kernel,
+                 select(a.kernel > 3, min(a.kernel - a.over, ceil_div(padded, step)), a.kernel));
         redefine(a.stride, stride_of_windows(a, max(padded, 3)));
     }
     void redefine(const Dim &scalar, const DimExpr &e) {
@@ -59,8 +83,8 @@ struct MaxPool2d : MaxBase {
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             double window_max = -INFINITY;
-            for (int64_t i = w.top; i < w.bottom; i++) {
-                for (int64_t j = w.left; j < w.right; j++) {
+            for (int64_t i = w.top; i < w.bottom; i += w.step_h) {
+                for (int64_t j = w.left; j < w.right; j += w.step_w) {
                     const double v = p("x")(n, c, i, j);
                     if (v > window_max || std::isnan(v)) window_max = v;
                 }
@@ -95,11 +119,12 @@ public:
     void algorithm(const Build &) override {
         const RDom k(0, kw, 0, kh);
         best(vx, vy, vc, vn) = math::lowest();
-        best(vx, vy, vc, vn) = larger(best(vx, vy, vc, vn),
-                                      op.x(op.column(vx, k.x), op.row(vy, k.y), vc, vn));
+        const auto tap = op.tap(vx, vy, k.x, k.y);
+        best(vx, vy, vc, vn) = larger(
+            best(vx, vy, vc, vn), select(tap.inside, op.x(tap.x, tap.y, vc, vn), math::lowest()));
         op.y(vx, vy, vc, vn) = best(vx, vy, vc, vn);
     }
-    void schedule(const Cpu &cpu) override { op.schedule_windows(cpu, best); }
+    void schedule(const Cpu &cpu) override { op.schedule_windows(cpu, best, op.is_undilated()); }
     using Implementation::schedule;
 
 private:
@@ -107,16 +132,18 @@ private:
 };
 
 MaxPool2d::MaxPool2d() : MaxBase("max_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "MaxPool2d") {
-    doc = "y = largest x of each window; NaN if there is one; padding never wins";
+    doc =
+        "y = largest x of each window; NaN if there is one; padding never wins; the elements of a "
+        "window are `dilation` apart";
     contract = {Contract::elementwise, 0};
-    add(variant_of<Max3x3s2>(*this, "pool3x3s2", is_3x3s2(x, y)));
-    add(variant_of<Max2x2>(*this, "pool2x2", is_2x2()));
+    add(variant_of<Max3x3s2>(*this, "pool3x3s2", is_dense() && is_3x3s2(x, y)));
+    add(variant_of<Max2x2>(*this, "pool2x2", is_dense() && is_2x2()));
     add(variant_of<MaxOfWindows>(*this, "", DimExpr::always()));
 }
 
 // All of a window's gradient goes to its first maximum, row by row. Each dx gathers, in a fixed
-// order, the windows whose winner it is. Tap (i, j) of a window is x(ox * sw + i, oy * sh + j) of
-// the padded map.
+// order, the windows whose winner it is. A tap is named by its place in the window: (i, j) is
+// x(ox * sw + i, oy * sh + j) of the padded map, where i and j are multiples of the dilation.
 struct MaxPool2dDx : MaxBase {
     MaxPool2dDx();
     Func x = input("x"), y = input("y"), dy = input("dy");
@@ -128,8 +155,8 @@ struct MaxPool2dDx : MaxBase {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             const double window_max = p("y")(n, c, a, b);
-            for (int64_t i = w.top; i < w.bottom; i++) {
-                for (int64_t q = w.left; q < w.right; q++) {
+            for (int64_t i = w.top; i < w.bottom; i += w.step_h) {
+                for (int64_t q = w.left; q < w.right; q += w.step_w) {
                     const double v = p("x")(n, c, i, q);
                     if (v != window_max && !(std::isnan(v) && std::isnan(window_max))) continue;
                     p("dx")(n, c, i, q) += p("dy")(n, c, a, b);
@@ -234,7 +261,10 @@ public:
         winner.compute_at(last, plane).split(vx, vec, lane, v, Tail::RoundUp).vectorize(lane);
         padded.compute_at(last, plane);
         schedule_gather(v, vec, lane);
-        last.specialize(op.rows_are_contiguous());
+        const Expr contiguous = op.rows_are_contiguous();
+        for (const Expr &usual : usual_calls())
+            last.specialize(contiguous && usual);
+        last.specialize(contiguous);
     }
     using Implementation::schedule;
 
@@ -247,12 +277,13 @@ protected:
     // padding.
     virtual void gather() = 0;
     virtual void schedule_gather(int v, const Var &vec, const Var &lane) = 0;
+    // Returns conditions of calls that get loops of their own if rows are contiguous.
+    virtual std::vector<Expr> usual_calls() const { return {}; }
 
     // Padding equals a window's maximum only if all of its x are the lowest number: then the first
-    // of them wins.
-    Expr unpadded(const Expr &tap, const Expr &pitch, const Expr &across, const Expr &down) const {
-        return select(largest(vx, vy, vc, vn) == math::lowest(),
-                      max(pt - vy * down, 0) * pitch + max(pl - vx * across, 0), tap);
+    // of them wins, which is `column` columns and `row` lines after the window's begin.
+    Expr unpadded(const Expr &tap, const Expr &pitch, const Expr &column, const Expr &row) const {
+        return select(largest(vx, vy, vc, vn) == math::lowest(), row * pitch + column, tap);
     }
     // Returns dy of window (ox, oy) if `tap` is its winner, else 0.
     Expr won(const Expr &ox, const Expr &oy, const Expr &tap) const {
@@ -277,7 +308,7 @@ protected:
                     b * pitch + a, first);
             }
         }
-        winner(vx, vy, vc, vn) = unpadded(first, pitch, 2, 2);
+        winner(vx, vy, vc, vn) = unpadded(first, pitch, max(pl - vx * 2, 0), max(pt - vy * 2, 0));
         const auto tap = [&](int a, int b) {
             return won(vx / 2 - a / 2, vy / 2 - b / 2, b * pitch + a);
         };
@@ -307,16 +338,23 @@ public:
 
 protected:
     void gather() override {
-        const Expr across = (kw + sw - 1) / sw;
+        const Expr dw = op.dw, dh = op.dh;
+        const Expr across = ((kw - 1) * dw + sw) / sw;
         const Expr pitch = across * sw;
         const RDom k(0, kw, 0, kh);
-        j = RDom(0, across, 0, (kh + sh - 1) / sh);
+        j = RDom(0, across, 0, ((kh - 1) * dh + sh) / sh);
         columns = RDom(0, (size(d.across.extent) + pl + sw - 1) / sw, 0, sw);
-        const Expr is = is_maximum(map(vx * sw + k.x, vy * sh + k.y, vc, vn),
+        const Expr is = is_maximum(map(vx * sw + k.x * dw, vy * sh + k.y * dh, vc, vn),
                                    largest(vx, vy, vc, vn));
         first(vx, vy, vc, vn) = none;
-        first(vx, vy, vc, vn) = min(first(vx, vy, vc, vn), select(is, k.y * pitch + k.x, none));
-        winner(vx, vy, vc, vn) = unpadded(first(vx, vy, vc, vn), pitch, sw, sh);
+        first(vx, vy, vc, vn) = min(first(vx, vy, vc, vn),
+                                    select(is, k.y * dh * pitch + k.x * dw, none));
+        const auto unpadded_tap = [](const Expr &begin, const Expr &step) {
+            return (max(-begin, 0) + step - 1) / step * step;
+        };
+        column(vx) = unpadded_tap(vx * sw - pl, dw);
+        winner(vx, vy, vc, vn) = unpadded(first(vx, vy, vc, vn), pitch, column(vx),
+                                          unpadded_tap(vy * sh - pt, dh));
         sum(vx, vp, vy, vc, vn) += won(vx - j.x, vy / sh - j.y,
                                        (vy % sh + j.y * sh) * pitch + vp + j.x * sw);
         padded(vx, vy, vc, vn) = 0_r;
@@ -324,6 +362,7 @@ protected:
     }
     void schedule_gather(int v, const Var &vec, const Var &) override {
         RVar xo("xo"), xi("xi");
+        column.compute_at(store(), Var("plane"));  // it has a division for each window
         first.compute_at(winner, vec).bound_extent(vx, v).vectorize(vx);
         first.update().vectorize(vx);
         sum.compute_at(padded, xo).bound_extent(vx, v).vectorize(vx);
@@ -334,12 +373,11 @@ protected:
             .split(columns.x, xo, xi, v, Tail::GuardWithIf)
             .reorder(xi, xo, columns.y)
             .vectorize(xi);
-        for (int s : {1, 2})
-            store().specialize(sw == s);
     }
+    std::vector<Expr> usual_calls() const override { return {sw == 1, sw == 2}; }
 
 private:
-    Func first{"first"}, sum{"sum"};
+    Func first{"first"}, sum{"sum"}, column{"column"};
     Var vp{"phase"};
     RDom j, columns;
 };
@@ -350,16 +388,17 @@ MaxPool2dDx::MaxPool2dDx()
     contract = {Contract::normwise, 8};
     const DimExpr covers = d.across.extent == 2 * d.across.windows &&
                            d.down.extent == 2 * d.down.windows && d.across.windows >= 4;
-    add(variant_of<Dx2x2Exact>(*this, "pool2x2_exact", is_2x2() && covers));
-    add(variant_of<Dx3x3s2>(*this, "pool3x3s2", is_3x3s2(x, dx)));
-    add(variant_of<Dx2x2>(*this, "pool2x2", is_2x2()));
+    add(variant_of<Dx2x2Exact>(*this, "pool2x2_exact", is_dense() && is_2x2() && covers));
+    add(variant_of<Dx3x3s2>(*this, "pool3x3s2", is_dense() && is_3x3s2(x, dx)));
+    add(variant_of<Dx2x2>(*this, "pool2x2", is_dense() && is_2x2()));
     add(variant_of<DxOfWindows>(*this, "", DimExpr::always()));
     for (const std::string shape : {"n=2 c=3 h=10 w=10", "n=1 c=2 h=6 w=28", "n=3 c=1 h=4 w=34"})
         samples.push_back(shape + " kernel_size=2,2 stride=2,2");
     bench.push_back("n=32 c=64 h=56 w=56 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1");
 }
 
-// The index in the plane of the first maximum of each window, row by row.
+// The index in the plane of the first maximum of each window, row by row. The first NaN counts as
+// the maximum. A window between whose taps the map lies, which takes a dilation, has index 0.
 struct MaxPool2dIndices : MaxBase {
     MaxPool2dIndices() : MaxBase("max_pool2d_indices", "x[n,c,h,w] -> indices:i32[n,c,oh,ow]", "") {
         internal = true;
@@ -369,37 +408,41 @@ struct MaxPool2dIndices : MaxBase {
     Func best{"best"};
 
     void algorithm() override {
+        constexpr int none = -1;
         const RDom k(0, kw, 0, kh);
-        const auto index = [&](const Expr &b, const Expr &a) {
-            return row(vy, a) * size(d.across.extent) + column(vx, b);
-        };
-        const auto in = [&](const Expr &b, const Expr &a) {
-            return x(column(vx, b), row(vy, a), vc, vn);
-        };
-        best(vx, vy, vc, vn) = Halide::Tuple(in(0, 0), index(0, 0));
+        const Tap t = tap(vx, vy, k.x, k.y);
+        const auto index = [&](const Tap &p) { return p.y * size(d.across.extent) + p.x; };
+        const Tap first = tap(vx, vy, 0, 0);
+        best(vx, vy, vc, vn) = Halide::Tuple(
+            select(is_undilated(), x(first.x, first.y, vc, vn), math::lowest()),
+            select(is_undilated(), index(first), none));
         const Expr window_max = best(vx, vy, vc, vn)[0];
         const Expr at = best(vx, vy, vc, vn)[1];
-        const Expr next = in(k.x, k.y);
-        const Expr wins = next > window_max ||
-                          (next != next && window_max == window_max);  // the first NaN wins
+        const Expr next = x(t.x, t.y, vc, vn);
+        const Expr is_first = !is_undilated() && at == none;
+        const Expr wins = t.inside && (is_first || next > window_max ||
+                                       (next != next && window_max == window_max));
         best(vx, vy, vc, vn) = Halide::Tuple(select(wins, next, window_max),
-                                             select(wins, index(k.x, k.y), at));
-        indices(vx, vy, vc, vn) = best(vx, vy, vc, vn)[1];
+                                             select(wins, index(t), at));
+        indices(vx, vy, vc, vn) = max(best(vx, vy, vc, vn)[1], 0);
     }
-    void schedule(const Cpu &cpu) override { schedule_windows(cpu, best); }
+    void schedule(const Cpu &cpu) override { schedule_windows(cpu, best, is_undilated()); }
     using Op::schedule;
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
-            int64_t at = w.top * p["w"] + w.left;
-            for (int64_t i = w.top; i < w.bottom; i++) {
-                for (int64_t j = w.left; j < w.right; j++) {
+            int64_t at = -1;
+            double window_max = -INFINITY;
+            for (int64_t i = w.top; i < w.bottom; i += w.step_h) {
+                for (int64_t j = w.left; j < w.right; j += w.step_w) {
                     const double v = p("x")(n, c, i, j);
-                    const double window_max = p("x")(n, c, at / p["w"], at % p["w"]);
-                    if (v > window_max || (std::isnan(v) && !std::isnan(window_max)))
-                        at = i * p["w"] + j;
+                    const bool wins = at < 0 || v > window_max ||
+                                      (std::isnan(v) && !std::isnan(window_max));
+                    if (!wins) continue;
+                    at = i * p["w"] + j;
+                    window_max = v;
                 }
             }
-            p("indices")(n, c, a, b) = double(at);
+            p("indices")(n, c, a, b) = double(std::max<int64_t>(at, 0));
         });
     }
 };

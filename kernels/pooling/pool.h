@@ -3,8 +3,8 @@
 // Sizes are MindSpore's: `valid` has floor((h - k) / s) + 1 windows. `same` has ceil(h / s), with
 // max((oh-1) s + k - h, 0) rows of padding, the odd one at the bottom. `pad` pads by `padding` =
 // top, bottom, left, right. With ceil_mode the last window of `valid` and `pad` may be cut off, as
-// in PyTorch, if it begins before the padding at the end. Padding is smaller than the kernel, so no
-// window is empty.
+// in PyTorch, if it begins before the padding at the end. Padding is smaller than the window, so
+// each window reaches into the map.
 #pragma once
 #include <cmath>
 
@@ -25,15 +25,16 @@ struct PoolAxis {
     Dim border;         // padding in front
     Dim over;           // taps in front that never meet the map (max_pool2d)
     Dim pad;            // padding in front of the kernel's windows
+    Dim dilation;       // the distance of neighbouring taps (max_pool2d)
 };
 
 struct PoolDims {
     PoolAxis down{Dim("h"),          Dim("oh"),     Dim("kernel_h"), Dim("stride_h"),
                   Dim("top"),        Dim("bottom"), Dim("pads_h"),   Dim("full_h"),
-                  Dim("border_top"), Dim("over_h"), Dim("pad_top")};
+                  Dim("border_top"), Dim("over_h"), Dim("pad_top"),  Dim("dilation_h")};
     PoolAxis across{Dim("w"),           Dim("ow"),     Dim("kernel_w"), Dim("stride_w"),
                     Dim("left"),        Dim("right"),  Dim("pads_w"),   Dim("full_w"),
-                    Dim("border_left"), Dim("over_w"), Dim("pad_left")};
+                    Dim("border_left"), Dim("over_w"), Dim("pad_left"), Dim("dilation_w")};
     Dim pad_mode{"pad_mode"}, valid{"valid"}, same{"same"}, pad{"pad"};
     Dim data_format{"data_format"}, nchw{"NCHW"}, nhwc{"NHWC"};
     Dim ceil_mode{"ceil_mode"};
@@ -41,8 +42,10 @@ struct PoolDims {
 
 class Pool : public Op {
 public:
-    Pool(const std::string &name, const std::string &signature, const std::string &mindspore)
-        : Op(name, signature) {
+    // An op that `dilates` declares the attribute `dilation`.
+    Pool(const std::string &name, const std::string &signature, const std::string &mindspore,
+         bool dilates = false)
+        : Op(name, signature), dilates_(dilates) {
         alias = mindspore;
         any_strides = true;
         ints("kernel_size", "1,1", {d.down.kernel, d.across.kernel});
@@ -123,8 +126,9 @@ public:
             contiguous = contiguous && m.dim(0).stride() == 1;
         return contiguous;
     }
-    // Schedules windows of any size; `reduced` is the Func that goes over their taps.
-    void schedule_windows(const Cpu &cpu, Func reduced) const {
+    // Schedules windows of any size; `reduced` is the Func that goes over their taps. Calls that
+    // fulfil `usual` get loops of their own.
+    void schedule_windows(const Cpu &cpu, Func reduced, const Expr &usual = {}) const {
         Func last = store();
         const int v = vector_size(cpu);
         Var plane("plane"), task("task"), vec("vec"), lane("lane");
@@ -133,10 +137,12 @@ public:
         const Var rx = reduced.args()[0];
         reduced.compute_at(last, vec).bound_extent(rx, v).vectorize(rx);
         reduced.update().vectorize(rx);
-        const Expr contiguous = rows_are_contiguous();
+        const Expr contiguous = usual.defined() ? usual && rows_are_contiguous()
+                                                : rows_are_contiguous();
         for (int s : {1, 2})
             last.specialize(contiguous && sw == s);
         last.specialize(contiguous);
+        if (usual.defined()) last.specialize(usual);
     }
     // Schedules windows of 2 x 2. Rows have whole vectors, the last of which overlaps the one
     // before it; small images have narrower ones. `per_plane`, if defined, is computed plane by
@@ -173,15 +179,24 @@ public:
         if (!ascend::pool(npu, *this, p)) npu.automatic();
     }
 
-    // The window [top, bottom) x [left, right), cut to the image.
+    // The window [top, bottom) x [left, right), cut to the image. Of its lines and columns it has
+    // every `step`th, counted from the first.
     struct Window {
         int64_t top, bottom, left, right;
+        int64_t step_h = 1, step_w = 1;
     };
     static Window window(Problem &p, int64_t a, int64_t b) {
+        const bool dilates = p.dims.contains("dilation_h");
+        const int64_t dh = dilates ? p["dilation_h"] : 1;
+        const int64_t dw = dilates ? p["dilation_w"] : 1;
         const int64_t y = a * p["stride_h"] - p["border_top"];
         const int64_t x = b * p["stride_w"] - p["border_left"];
-        return {std::max<int64_t>(y, 0), std::min(y + p["kernel_h"], p["h"]),
-                std::max<int64_t>(x, 0), std::min(x + p["kernel_w"], p["w"])};
+        const auto first = [](int64_t at, int64_t step) {
+            return at < 0 ? at + (-at + step - 1) / step * step : at;
+        };
+        return {first(y, dh), std::min(y + (p["kernel_h"] - 1) * dh + 1, p["h"]),
+                first(x, dw), std::min(x + (p["kernel_w"] - 1) * dw + 1, p["w"]),
+                dh,           dw};
     }
     // Calls value(n, c, oh, ow, window) for every output.
     template<class F> static void each(Problem &p, F value) {
@@ -195,28 +210,36 @@ public:
         }
     }
 
+protected:
+    // Returns the lines from a window's first tap to its last one.
+    DimExpr reach(const PoolAxis &a) const {
+        return dilates_ ? (a.kernel - 1) * a.dilation + 1 : DimExpr(a.kernel);
+    }
+
 private:
     static constexpr int task_elements = 16384;
+    bool dilates_;
 
     void declare_axis(const PoolAxis &a) {
         const DimExpr stride = max(1, a.stride);
         let(a.pads, select(d.pad_mode == d.same,
-                           max(0, (ceil_div(a.extent, stride) - 1) * stride + a.kernel - a.extent),
+                           max(0, (ceil_div(a.extent, stride) - 1) * stride + reach(a) - a.extent),
                            select(d.pad_mode == d.pad, a.before + a.after, 0)));
-        let(a.full, (a.extent + a.pads - a.kernel + d.ceil_mode * (stride - 1)) / stride + 1);
+        let(a.full, (a.extent + a.pads - reach(a) + d.ceil_mode * (stride - 1)) / stride + 1);
         const DimExpr begins_beyond = (a.full - 1) * stride >=
                                       a.extent + select(d.pad_mode == d.pad, a.before, 0);
         let(a.border, select(d.pad_mode == d.pad, a.before, a.pads / 2));
         let(a.windows, select(d.pad_mode == d.same, ceil_div(a.extent, stride),
-                              select(a.extent + a.pads < a.kernel, 0, a.full - begins_beyond)));
+                              select(a.extent + a.pads < reach(a), 0, a.full - begins_beyond)));
         require(a.kernel >= 1);
         require(a.stride >= 1);
-        // A window must have an element of the map, not padding alone.
+        if (dilates_) require(a.dilation >= 1);
         require(a.extent >= 1);
         require(a.extent + a.pads >= a.kernel);
+        if (dilates_) require(a.extent + a.pads >= reach(a));
         require(a.before >= 0);
         require(a.after >= 0);
-        require(d.pad_mode != d.pad || max(a.before, a.after) < a.kernel);
+        require(d.pad_mode != d.pad || max(a.before, a.after) < reach(a));
     }
 };
 

@@ -61,7 +61,10 @@ void Reduction::declare_variants() {
             if (build.is_ascend()) return define_plain();
             is_plain_ = false;
             count = math::real(size("r")) * math::real(size("s"));
-            tree();
+            if (build.on_gpu)
+                define_chunks();
+            else
+                tree();
         };
         add({name, when, {.algorithm = algorithm, .schedule = schedule}});
     };
@@ -95,6 +98,29 @@ void Reduction::define_plain() {
     const RDom k(0, size("s"), 0, size("r"));
     partial(i, o) = start();
     partial(i, o) = combine(partial(i, o), load(x(k.x, i, k.y, o)));
+    y(i, o) = finish(partial(i, o));
+}
+
+// The tree of GPUs: chunks of 64 elements, chunks of 64 such results, and so on. A chunk has every
+// (number of chunks)-th element, so that threads of neighbouring chunks read neighbours.
+void Reduction::define_chunks() {
+    const Expr s = max(size("s"), 1);
+    Expr below = size("s") * size("r");
+    for (int l = 0; l < 3; l++) {
+        const Expr chunks = ceil_div(below, width);
+        RDom &k = run_domain[l];
+        k = RDom(0, width);
+        const Expr at = t + k.x * chunks;
+        k.where(at < below);
+        const Expr inside = unsafe_promise_clamped(at, 0, below - 1);
+        runs[l](t, i, o) = start();
+        runs[l](t, i, o) = combine(runs[l](t, i, o), l == 0 ? load(x(inside % s, i, inside / s, o))
+                                                            : runs[l - 1](inside, i, o));
+        below = chunks;
+    }
+    top_domain = RDom(0, below);
+    partial(i, o) = start();
+    partial(i, o) = combine(partial(i, o), runs[2](top_domain.x, i, o));
     y(i, o) = finish(partial(i, o));
 }
 

@@ -59,6 +59,7 @@ struct Reduction : Op {
 private:
     void declare_variants();
     void define_plain();
+    void define_chunks();
     void define_row_tree();
     // `whole_tiles`: i is a multiple of a tile, or tiles overlap.
     void define_column_tree(bool whole_tiles);

@@ -136,14 +136,4 @@ void Rows::schedule_short(const Cpu &cpu) {
     }
 }
 
-void Rows::schedule(const Gpu &) {
-    Var ci{"ci"};
-    store().gpu_tile(var(0), ci, 64, Tail::GuardWithIf);
-    store().gpu_blocks(var(1));
-    for (Func &f : row_reductions) {
-        f.compute_root().gpu_tile(n, ci, 8, Tail::GuardWithIf);
-        f.update().gpu_tile(n, ci, 8, Tail::GuardWithIf);
-    }
-}
-
 }  // namespace halyard

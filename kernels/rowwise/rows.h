@@ -37,7 +37,6 @@ struct Rows : Op {
     std::vector<Func> row_scalars;
 
     using Op::schedule;
-    void schedule(const Gpu &gpu) override;
 
 private:
     Expr rows_per_task() const;

@@ -16,7 +16,6 @@ namespace {
 struct Softmax : Rows {
     Softmax() : Rows("softmax", "x[..n,c] -> y[..n,c]") {
         doc = "y = exp(x) / sum exp(x), along axis";
-        gpu = true;
         contract = {Contract::normwise, 10};
     }
     Func x = input("x");

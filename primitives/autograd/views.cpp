@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "primitives/autograd/recorded.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard {
 namespace {
@@ -104,7 +105,7 @@ Tensor sum_to(const Tensor &x, const Shape &shape, const char *op) {
         throw GradError(op, "a gradient has shape " + x.shape().text() + ", which doesn't sum to " +
                                 shape.text());
     }
-    return reshaped(run1("reduce_sum", {x}, {{"axis", axes}, {"keep_dims", true}}), shape);
+    return reshaped(F::reduce_sum(x, axes, true), shape);
 }
 
 }  // namespace halyard

@@ -34,9 +34,15 @@ void Composite::flag(const std::string &n, bool value) {
 void Composite::real(const std::string &n, const std::string &value) {
     attrs.push_back({n, AttrKind::real, value, {}, {}});
 }
-void Composite::choice(const std::string &n, std::vector<std::string> choices) {
+void Composite::choice_at_call(const std::string &n, std::vector<std::string> choices,
+                               const std::string &type) {
+    choice(n, std::move(choices), type);
+    attrs.back().at_call = true;
+}
+void Composite::choice(const std::string &n, std::vector<std::string> choices,
+                       const std::string &type) {
     const std::string first = choices[0];
-    attrs.push_back({n, AttrKind::choice, first, std::move(choices), {}});
+    attrs.push_back({n, AttrKind::choice, first, std::move(choices), {}, false, type});
 }
 void Composite::ints(const std::string &n, const std::string &value,
                      std::vector<std::string> parts) {

@@ -110,12 +110,23 @@ protected:
     // `value` is the default.
     void at_call(const std::string &attr, AttrKind kind, const std::string &value);
     void required_at_call(const std::string &attr, AttrKind kind);  // without a default
+    void choice_at_call(const std::string &attr, std::vector<std::string> choices,
+                        const std::string &type = "");
+    template<class C> void choice_at_call(const std::string &attr) {
+        choice_at_call(attr, {std::begin(C::names), std::end(C::names)}, C::type);
+    }
     // Appends an attribute of the primitive's constructor with its default.
     void attr(const std::string &attr, int64_t value);
     void attr(const std::string &attr, AttrKind kind, const std::string &value);
     void flag(const std::string &attr, bool value);
     void real(const std::string &attr, const std::string &value);
-    void choice(const std::string &attr, std::vector<std::string> choices);
+    // `type` names the choices' class in generated functions (AttrSpec::type).
+    void choice(const std::string &attr, std::vector<std::string> choices,
+                const std::string &type = "");
+    // Appends a choice of a generated class: choice<F::PadMode>("pad_mode").
+    template<class C> void choice(const std::string &attr) {
+        choice(attr, {std::begin(C::names), std::end(C::names)}, C::type);
+    }
     void ints(const std::string &attr, const std::string &value,
               std::vector<std::string> parts = {});
     // Appends an attribute of the constructor without a default.

@@ -6,6 +6,8 @@
 #include <map>
 
 #include "primitives/composites/composite.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard {
 namespace {
@@ -38,7 +40,7 @@ Tensor arranged(const Tensor &t, const Labels &axes, const Labels &to) {
 }
 
 Tensor summed(const Tensor &t, const Ints &axes) {
-    return axes.empty() ? t : run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", false}});
+    return axes.empty() ? t : F::reduce_sum(t, axes);
 }
 
 // Returns t summed over the axes whose labels aren't in `kept`.
@@ -94,7 +96,8 @@ public:
             if (!has(a_.axes, label)) columns_.push_back(label);
     }
     Term result() const {
-        const bool matrices = is_float(a_.t.dtype()) && !inner_.empty() &&
+        const bool has_kernels = is_float(a_.t.dtype()) || a_.t.dtype() == DType::i32;
+        const bool matrices = has_kernels && !inner_.empty() &&
                               (sizes(rows_).elements() > 1 || sizes(columns_).elements() > 1);
         return {matrices ? by_matmul() : by_products(), together({&batch_, &rows_, &columns_})};
     }
@@ -123,8 +126,8 @@ private:
         return reshaped(in_order.shape() == whole ? in_order : broadcast_view(in_order, whole), s);
     }
     Tensor by_matmul() const {
-        const Tensor y = run1("matmul",
-                              {matrices_of(a_, rows_, inner_), matrices_of(b_, inner_, columns_)});
+        const Tensor y = F::matmul(matrices_of(a_, rows_, inner_),
+                                   matrices_of(b_, inner_, columns_));
         Shape s = sizes(batch_);
         append(s, sizes(rows_));
         append(s, sizes(columns_));
@@ -136,7 +139,7 @@ private:
         for (size_t d = order.size() - inner_.size(); d < order.size(); d++)
             axes.push_back(int64_t(d));
         const Tensor a = arranged(a_.t, a_.axes, order);
-        return summed(run1("mul", {a, arranged(b_.t, b_.axes, order)}), axes);
+        return summed(a * arranged(b_.t, b_.axes, order), axes);
     }
 
     Term a_, b_;

@@ -5,6 +5,7 @@
 #include "primitives/composites/sorting.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/scan.h"
 #include "primitives/ops/select.h"
 #include "primitives/ops/unary.h"
 
@@ -36,10 +37,8 @@ Tensor reduce(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
 // Element i is a term of the sums at i and after it, so its gradient is the sum of theirs, from the
 // other end.
 Tensor cumsum_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
-    return run1("cumsum", {in[0]},
-                {{"axis", integer(attrs, "axis")},
-                 {"exclusive", is_set(attrs, "exclusive")},
-                 {"reverse", !is_set(attrs, "reverse")}});
+    return F::cumsum(in[0], integer(attrs, "axis"), is_set(attrs, "exclusive"),
+                     !is_set(attrs, "reverse"));
 }
 
 // Returns dy times the product of all other factors. It is the product of those before times the
@@ -68,9 +67,7 @@ Tensor reduce_prod_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) 
     rows.push_back(factors);
     const Tensor moved = transposed(x, kept_first);
     const Tensor row = reshaped(moved, rows);
-    const auto product = [&](bool from_end) {
-        return run1("cumprod", {row}, {{"axis", -1}, {"exclusive", true}, {"reverse", from_end}});
-    };
+    const auto product = [&](bool from_end) { return F::cumprod(row, -1, true, from_end); };
     const Tensor others = reshaped(product(false) * product(true), moved.shape());
     return transposed(others, back) * spread(in.subspan(1), op, attrs);
 }

@@ -1,6 +1,7 @@
 // The composed gradients of softmax_dx, for second derivatives of softmax.
 #include "primitives/composites/composite.h"
 #include "primitives/operators.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard {
 namespace {
@@ -13,9 +14,7 @@ Tensor softmax_dx_in_y(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const int k = attrs.find("axis");
     const int64_t axis = k < 0 ? -1 : attrs.integer(size_t(k));
     const Ints axes{normal_axis(op.record.name.c_str(), axis, y.rank())};
-    auto total = [&](const Tensor &t) {
-        return run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", true}});
-    };
+    auto total = [&](const Tensor &t) { return F::reduce_sum(t, axes, true); };
     return g * (dy - total(y * dy)) - total(g * y) * dy;
 }
 

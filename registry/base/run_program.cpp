@@ -2,33 +2,17 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 
+#include "registry/base/child_process.h"
 #include "registry/base/error.h"
 
 namespace halyard {
-namespace {
-
-std::string read_to_end(int file) {
-    std::string text;
-    std::array<char, 4096> part;
-    for (;;) {
-        const ssize_t n = read(file, part.data(), part.size());
-        if (n > 0)
-            text.append(part.data(), size_t(n));
-        else if (n == 0 || errno != EINTR)
-            return text;
-    }
-}
-
-}  // namespace
 
 Ended run_program(const std::vector<std::string> &words, Keep keep) {
     int ends[2];
@@ -52,11 +36,10 @@ Ended run_program(const std::vector<std::string> &words, Keep keep) {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     Ended ended;
-    if (!failed) ended.text = read_to_end(ends[0]);
+    if (!failed) ended.text = read_all(ends[0]);
     close(ends[0]);
     if (failed) throw Error(words[0], std::string("can't be started: ") + std::strerror(failed));
-    while (waitpid(child, &ended.status, 0) < 0)
-        if (errno != EINTR) throw Error(words[0], std::string("was lost: ") + std::strerror(errno));
+    ended.status = wait_for_child(child);
     return ended;
 }
 

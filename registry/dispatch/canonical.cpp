@@ -46,12 +46,8 @@ void split(const Shape &extents, const std::vector<Shape> &strides, int rank, Ca
 
 }  // namespace
 
-Canonical canonical_elementwise(const OpRecord &op, const Signature &sig,
-                                const std::vector<Operand> &in, int kernel_rank) {
-    Shape extents;
-    for (const Operand &o : in)
-        extents = broadcast(op.name.c_str(), extents, o.shape);
-    checked_elements(op.name.c_str(), extents);  // the broadcast may be larger than each operand
+Canonical canonical_elementwise(const Signature &sig, const std::vector<Operand> &in, Shape extents,
+                                int kernel_rank) {
     Canonical c;
     std::vector<Shape> strides;
     for (const Operand &o : in) {

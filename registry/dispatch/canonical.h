@@ -31,10 +31,10 @@ struct Operand {
     Shape shape, strides;
 };
 
-// The form of x[*] signatures, with NumPy's broadcasting. The outputs are dense tensors of the
-// broadcast shape. Throws ShapeError when shapes don't broadcast.
-Canonical canonical_elementwise(const OpRecord &op, const Signature &sig,
-                                const std::vector<Operand> &in, int kernel_rank);
+// The form of x[*] signatures. `extents` is the broadcast shape of the inputs; the outputs are
+// dense tensors of that shape.
+Canonical canonical_elementwise(const Signature &sig, const std::vector<Operand> &in, Shape extents,
+                                int kernel_rank);
 
 // The form of signatures x[o,r,i,s] -> y[o,i]: `axes` (empty for all) of the full tensors are
 // reduced. When kept and reduced dimensions alternate more often than in o r i s, `needs_copies` is

@@ -17,9 +17,9 @@ namespace halyard {
 
 std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims) {
     if (k.backend != "cpu") return "";
-    if (!host_runs(k.variant)) return "this CPU lacks " + k.variant;
     const auto v = std::ranges::find(op.variants, k.variant, &VariantSpec::name);
     if (v == op.variants.end()) return "no variant of this name";
+    if (!host_has(v->extension)) return std::string("this CPU lacks ") + name_of(v->extension);
     Dims names = dims;
     for (const auto &[name, value] : k.tunables)
         names[name] = value;
@@ -56,7 +56,7 @@ std::string lacks_kernel(const RegisteredOp &op, const std::string &backend,
 std::string requested_backend(const RegisteredOp &op, const std::string &dtypes) {
     if (const Force::Choice *force = Force::current()) {
         const bool elsewhere = force->backend != "cpu" && force->backend != "ascend";
-        return elsewhere && !op.record.gpu ? "cpu" : force->backend;
+        return elsewhere && !has_kernel(op, force->backend, dtypes) ? "cpu" : force->backend;
     }
     return stays_on_cpu(op, dtypes).empty() ? device() : "cpu";
 }
@@ -145,9 +145,9 @@ private:
     Isa forced_isa() const {
         if (!force_) return max_isa_;
         const auto suits = [&](const KernelEntry &k) {
-            return k.backend == "cpu" && k.dtypes == dtypes_ && k.isa <= max_isa_ &&
-                   (force_->variant.empty() ? !is_extension(k.variant)
-                                            : k.variant == force_->variant);
+            if (k.backend != "cpu" || k.dtypes != dtypes_ || k.isa > max_isa_) return false;
+            if (!force_->variant.empty()) return k.variant == force_->variant;
+            return extension_of(op_.record, k.variant) == Extension::none;
         };
         const auto first = std::ranges::find_if(op_.kernels, suits);
         return first == op_.kernels.end() ? max_isa_ : first->isa;

@@ -160,16 +160,17 @@ void release_devices() {
         halide_device_release(nullptr, device);
 }
 
-void set_device(const std::string &backend) {
+void set_device(const std::string &name) {
+    const std::string backend = name.starts_with("ascend") ? "ascend" : name;
     size_t k = 0;
     while (k < 3 && name_of_device(k) != backend)
         k++;
-    if (k == 3) throw DeviceError(backend, "no such device, expected cpu, opencl or ascend");
+    if (k == 3) throw DeviceError(name, "no such device, expected cpu, opencl or ascend");
     if (backend == "opencl") {
         if (const OpenCl opencl; !opencl.error().empty())
             throw DeviceError("opencl", opencl.error());
     } else if (backend == "ascend") {
-        simulated_device();
+        simulated_device().use_chip(name);
     }
     current = k;
     invalidate_plans();

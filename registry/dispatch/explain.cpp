@@ -5,6 +5,7 @@
 
 #include "registry/base/text.h"
 #include "registry/dispatch/planner.h"
+#include "registry/dispatch/simulated.h"
 
 namespace halyard {
 
@@ -51,7 +52,8 @@ Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, c
 }
 
 std::string label_of(const KernelEntry &k) {
-    return k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) +
+    const std::string device = k.backend == "ascend" ? simulated_device().chip() : k.backend;
+    return device + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) +
            (k.backend == "cpu" ? std::string(" ") + name_of(k.isa) : "");
 }
 

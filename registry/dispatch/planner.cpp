@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "registry/base/text.h"
 #include "registry/dispatch/choice.h"
@@ -11,6 +13,7 @@
 #include "registry/dispatch/simulated.h"
 #include "registry/op/expr.h"
 #include "registry/op/names.h"
+#include "registry/op/shape_binder.h"
 
 namespace halyard {
 
@@ -37,6 +40,13 @@ std::vector<int> inverse(const std::vector<int> &p) {
         q[p[i]] = int(i);
     return q;
 }
+std::vector<Shape> shapes_of(const std::vector<Operand> &operands) {
+    std::vector<Shape> shapes;
+    shapes.reserve(operands.size());
+    for (const Operand &o : operands)
+        shapes.push_back(o.shape);
+    return shapes;
+}
 Shape permuted(const Shape &s, const std::vector<int> &order) {
     Shape t;
     for (int d : order)
@@ -53,6 +63,17 @@ Shape strides_without_elements(const Shape &shape) {
     return strides;
 }
 
+// The dtypes that the type variables of a signature are bound to.
+class TypeVariables {
+public:
+    std::optional<DType> &operator[](const std::string &variable) {
+        return bound_[static_cast<size_t>(variable[0] - 'A')];
+    }
+
+private:
+    std::array<std::optional<DType>, 26> bound_;
+};
+
 class Planner {
 public:
     // Plans for kernels of `backend`; "" stands for requested_backend().
@@ -61,8 +82,11 @@ public:
         : op_(op), r_(op.record), sig_(op.signature), attrs_(attrs), in_(in.begin(), in.end()),
           backend_(backend) {
         plan_.op = &op;
-        for (OperandMeta &m : in_)
+        called_.reserve(in_.size());
+        for (OperandMeta &m : in_) {
+            called_.push_back(m.shape);
             if (m.shape.elements() == 0) m.strides = strides_without_elements(m.shape);
+        }
     }
 
     Plan plan(bool explaining) {
@@ -106,6 +130,7 @@ private:
     static constexpr int max_passes = 4;
 
     std::vector<OperandMeta> in_;
+    std::vector<Shape> called_;  // the shapes of in_
     std::string backend_;
     std::string dtypes_;  // the kernels' key: "f32,i32"
     std::vector<DType> out_dtypes_;
@@ -139,12 +164,9 @@ private:
 
     // Sets dtypes_ and out_dtypes_ from the dtypes of the inputs.
     void bind_dtypes() {
-        if (in_.size() != sig_.inputs.size()) {
-            bad_shape("got " + std::to_string(in_.size()) + " inputs, expected " +
-                      std::to_string(sig_.inputs.size()) + " (" + r_.signature + ")");
-        }
-        std::map<std::string, DType> bound;
+        require_input_count(sig_, in_.size());
         std::vector<std::string> key;  // the dtypes of the type variables, in order of binding
+        TypeVariables bound;
         bind_input_dtypes(bound, key);
         bind_output_dtypes(bound, key);
         dtypes_ = join(key, ",");
@@ -155,7 +177,7 @@ private:
         }
         if (!r_.dtypes.empty()) dtypes_ = r_.dtypes[0];
     }
-    void bind_input_dtypes(std::map<std::string, DType> &bound, std::vector<std::string> &key) {
+    void bind_input_dtypes(TypeVariables &bound, std::vector<std::string> &key) {
         for (size_t k = 0; k < in_.size(); k++) {
             const TensorSpec &t = sig_.inputs[k];
             const DType got = in_[k].dtype;
@@ -163,30 +185,32 @@ private:
                 if (got == dtype_of(t.dtype)) continue;
                 throw DTypeError(r_.name, t.name + " is " + name_of(got) + ", expected " + t.dtype);
             }
-            const auto [it, fresh] = bound.emplace(t.dtype, got);
-            if (fresh) {
+            std::optional<DType> &expected = bound[t.dtype];
+            if (!expected) {
+                expected = got;
                 key.emplace_back(name_of(got));
-            } else if (it->second != got) {
+            } else if (*expected != got) {
                 throw DTypeError(r_.name,
                                  fmt::format("{} is {}, expected {} like {}", t.name, name_of(got),
-                                             name_of(it->second), first_with(t.dtype)));
+                                             name_of(*expected), first_with(t.dtype)));
             }
         }
     }
     // A type variable that no input binds has the dtype of attribute `dtype`.
-    void bind_output_dtypes(std::map<std::string, DType> &bound, std::vector<std::string> &key) {
+    void bind_output_dtypes(TypeVariables &bound, std::vector<std::string> &key) {
         for (const TensorSpec &t : sig_.outputs) {
             if (!is_type_variable(t.dtype)) {
                 out_dtypes_.push_back(dtype_of(t.dtype));
                 continue;
             }
-            if (!bound.count(t.dtype)) {
+            std::optional<DType> &dtype = bound[t.dtype];
+            if (!dtype) {
                 const int a = attrs_.find("dtype");
                 if (a < 0) throw DTypeError(r_.name, "nothing binds the dtype of " + t.name);
-                bound[t.dtype] = static_cast<DType>(attrs_.integer(size_t(a)));
-                key.emplace_back(name_of(bound[t.dtype]));
+                dtype = static_cast<DType>(attrs_.integer(size_t(a)));
+                key.emplace_back(name_of(*dtype));
             }
-            out_dtypes_.push_back(bound[t.dtype]);
+            out_dtypes_.push_back(*dtype);
         }
     }
     std::string first_with(const std::string &variable) const {
@@ -195,35 +219,10 @@ private:
         return variable;
     }
 
-    // Binds the names among t's extents that aren't bound yet, and checks the other extents.
-    void bind_extents(const TensorSpec &t, const Shape &extents, const Shape &whole) {
-        for (size_t d = 0; d < t.extents.size(); d++) {
-            const std::string &e = t.extents[d];
-            const int64_t got = extents[d];
-            if (is_name(e)) dims_.emplace(e, got);
-            const int64_t expected = value_of(r_.name, e, dims_);
-            if (expected == got) continue;
-            refuse_extent(r_.name, t.name, e, got, expected,
-                          origin_of(e, t) + " (" + t.name + " has shape " + whole.text() + ")");
-        }
-    }
-    // Returns the first tensor other than t that has a name of the expression: " from a[2,3]".
-    std::string origin_of(const std::string &expression, const TensorSpec &t) const {
-        const std::vector<std::string> names = ParsedExpr(expression).names();
-        for (size_t k = 0; k < in_.size(); k++) {
-            const TensorSpec &other = sig_.inputs[k];
-            const bool shares_a_name = std::ranges::any_of(names, [&](const std::string &name) {
-                return std::ranges::count(other.extents, name) > 0;
-            });
-            if (shares_a_name && other.name != t.name)
-                return " from " + other.name + in_[k].shape.text();
-        }
-        return "";
-    }
-
     // Returns shapes and strides of the inputs; those of its copy where an input is copied.
     std::vector<Operand> operands() const {
         std::vector<Operand> all;
+        all.reserve(in_.size());
         for (size_t k = 0; k < in_.size(); k++) {
             Operand o{in_[k].shape, in_[k].strides};
             if (!copies_[k].order.empty()) {
@@ -240,8 +239,10 @@ private:
     }
 
     void elementwise() {
-        bind_derived(r_, dims_);
-        c_ = canonical_elementwise(r_, sig_, operands(), 3);
+        const std::vector<Operand> ops = operands();
+        ShapeBinder binder(r_, sig_, called_, dims_);
+        binder.bind(shapes_of(ops));
+        c_ = canonical_elementwise(sig_, ops, binder.any_rank(), 3);
         for (int d = 0; d < 3; d++)
             dims_["d" + std::to_string(d)] = c_.outputs[0].shape[d];
     }
@@ -312,9 +313,11 @@ private:
     }
 
     void plain() {
+        ShapeBinder binder(r_, sig_, called_, dims_);
         Ordered t = ordered_inputs();
-        bind_input_extents(t);
-        add_outputs(t);
+        binder.bind(t.shapes);
+        t.group = binder.group();
+        add_outputs(binder, t);
         std::vector<Shape> over_group = strides_over_group(t);
         group_ = t.group;
         merge_dimensions(t.group, over_group);
@@ -326,38 +329,19 @@ private:
         const std::vector<Operand> ops = operands();
         Ordered t;
         for (size_t k = 0; k < ops.size(); k++) {
-            const TensorSpec &spec = sig_.inputs[k];
-            const int rank = ops[k].shape.rank();
-            check_rank(r_.name, spec, rank);
-            orders_[k] = copies_[k].order.empty() ? kernel_order(spec, rank) : copies_[k].order;
+            orders_[k] = copies_[k].order.empty()
+                             ? kernel_order(sig_.inputs[k], ops[k].shape.rank())
+                             : copies_[k].order;
             t.shapes.push_back(permuted(ops[k].shape, orders_[k]));
             t.strides.push_back(permuted(ops[k].strides, orders_[k]));
-            if (spec.group.empty()) continue;
-            const Shape &s = t.shapes.back();
-            const Shape leading(s.begin(), s.end() - std::ssize(spec.extents));
-            t.group = broadcast(r_.name.c_str(), t.group, leading);
-            checked_elements(r_.name.c_str(), t.group);
         }
         return t;
     }
 
-    void bind_input_extents(const Ordered &t) {
-        for (size_t k = 0; k < in_.size(); k++) {
-            bind_derived(r_, dims_);
-            const Shape &s = t.shapes[k];
-            const Shape own(s.end() - std::ssize(sig_.inputs[k].extents), s.end());
-            bind_extents(sig_.inputs[k], own, in_[k].shape);
-        }
-        bind_derived(r_, dims_);
-    }
-
-    void add_outputs(Ordered &t) {
+    void add_outputs(const ShapeBinder &binder, Ordered &t) {
         for (size_t k = 0; k < sig_.outputs.size(); k++) {
-            const TensorSpec &spec = sig_.outputs[k];
-            Shape s = spec.group.empty() ? Shape{} : t.group;
-            for (int64_t extent : extents_of(r_.name, spec, dims_))
-                s.push_back(extent);
-            out_orders_[k] = kernel_order(spec, s.rank());
+            const Shape s = binder.output(k);
+            out_orders_[k] = kernel_order(sig_.outputs[k], s.rank());
             const Shape of_caller = permuted(s, inverse(out_orders_[k]));
             checked_elements(r_.name.c_str(), of_caller);
             c_.output_shapes.push_back(of_caller);

@@ -12,6 +12,10 @@ namespace halyard {
 class SimulatedDevice {
 public:
     virtual ~SimulatedDevice() = default;
+    // Selects the chip that calls are planned for from now on, a profile of ascend/profiles;
+    // "ascend" is the first of them, ascend910. Throws DeviceError for another name.
+    virtual void use_chip(const std::string &name) = 0;
+    virtual std::string chip() = 0;
     // Returns the entry that stands in plans for the op's programs: those of the forced variant, or
     // the scheduled ones.
     virtual const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) = 0;

@@ -37,6 +37,9 @@ struct AttrSpec {
     std::vector<std::string> parts;
     // A call-time attribute: an argument of the call, not of the primitive's constructor.
     bool at_call = false;
+    // The class of a choice in C++, without F::; empty: `name` in CamelCase. Ops whose attributes
+    // have the same name but other choices have classes of other names: F::KlDivReduction.
+    std::string type = {};
 
     bool is_required() const { return value == no_default; }
 };
@@ -53,9 +56,13 @@ struct ScalarSpec {
     bool real = false;
 };
 
+// Instructions that no ISA level includes (registry/op/extension.h).
+enum class Extension : uint8_t { none, vnni };
+
 // A way to compute the op. `when` is its condition: "m>=8 n>=lanes", where every word must hold.
 struct VariantSpec {
     std::string name, when;
+    Extension extension = Extension::none;  // its kernels need it
 };
 
 // The accuracy spec: the largest error that an element of a float result may have. eps is the
@@ -100,7 +107,6 @@ struct OpRecord {
     std::string axis;
     // Kernels take any innermost stride of inputs and outputs, not only 1.
     bool any_strides = false;
-    bool gpu = false;       // kernels are built for OpenCL too
     bool internal = false;  // a gradient or helper kernel, without a public function
     Contract contract;
 };
@@ -110,6 +116,11 @@ const std::string &function_name(const OpRecord &op);  // its functional name, o
 // Returns the name of an internal op's C++ function in namespace kernel: its name without
 // "_kernel".
 std::string kernel_function_name(const OpRecord &op);
+// Returns the name of a choice's class: "PadMode".
+std::string choice_type(const AttrSpec &choice);
+// Returns the constants of that class: the choices' names. A name that is no identifier of C++, or
+// reserved, is turned into one: "3x3" into as_3x3, "default" into default_.
+std::vector<std::string> choice_constants(const AttrSpec &choice);
 // Returns all further names that find the op; none for internal ops.
 std::vector<std::string> further_names(const OpRecord &op);
 

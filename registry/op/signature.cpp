@@ -5,8 +5,6 @@
 #include <charconv>
 #include <sstream>
 
-#include <fmt/core.h>
-
 #include "registry/base/text.h"
 #include "registry/tensor/dtype.h"
 
@@ -119,66 +117,6 @@ private:
     size_t at_ = 0;
 };
 
-// Returns the names of an expression with their values: " with c=6, groups=4".
-std::string values_used(const std::string &text, const Dims &dims) {
-    const ParsedExpr e(text);
-    std::string s;
-    for (const std::string &name : e.names())
-        s += (s.empty() ? " with " : ", ") + name + "=" + std::to_string(dims.at(name));
-    return s;
-}
-
-struct Binding {
-    std::map<std::string, std::string> origin;  // dimension -> "a[2,3]"
-    std::map<std::string, Shape> groups;        // the extents of each ..name
-    Shape any;                                  // the broadcast of all [*]
-};
-
-void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b, Dims &dims) {
-    if (t.any_rank) {
-        b.any = broadcast(sig.op.c_str(), b.any, in);
-        return;
-    }
-    const int rank = int(t.extents.size());
-    const int lead = in.rank() - rank;
-    check_rank(sig.op, t, in.rank());
-    const std::string from = t.name + in.text();
-    const auto set = [&](const std::string &name, int64_t v) {
-        const auto [it, fresh] = dims.emplace(name, v);
-        if (fresh)
-            b.origin[name] = from;
-        else if (it->second != v) {
-            refuse_extent(sig.op, t.name, name, v, it->second,
-                          b.origin.count(name) ? " from " + b.origin[name] : "");
-        }
-    };
-    if (!t.group.empty()) {
-        const Shape leading(in.begin(), in.begin() + lead);
-        const auto [it, fresh] = b.groups.emplace(t.group, leading);
-        if (!fresh && !(it->second == leading)) {
-            throw ShapeError(sig.op,
-                             t.name + ".." + t.group + " is " + leading.text() + ", expected " +
-                                 it->second.text() +
-                                 (b.origin.count(t.group) ? " from " + b.origin[t.group] : ""));
-        }
-        set(t.group, leading.elements());
-    }
-    for (int i = 0; i < rank; i++)
-        if (is_name(t.extents[i])) set(t.extents[i], in[lead + i]);
-}
-
-void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &in,
-                       const Dims &dims) {
-    const int rank = int(t.extents.size());
-    for (int i = 0; i < rank; i++) {
-        const std::string &e = t.extents[i];
-        if (is_name(e)) continue;
-        const int64_t got = in[in.rank() - rank + i];
-        const int64_t expected = value_of(sig.op, e, dims);
-        if (got != expected) refuse_extent(sig.op, t.name, e, got, expected, values_used(e, dims));
-    }
-}
-
 }  // namespace
 
 bool is_type_variable(const std::string &dtype) {
@@ -208,82 +146,20 @@ Signature::Signature(const std::string &op_name, const std::string &signature_te
     }
 }
 
-void check_rank(const std::string &op, const TensorSpec &t, int rank) {
-    const int own = int(t.extents.size());
-    if (rank == own || (rank > own && !t.group.empty())) return;
-    std::string list = join(t.extents, ",");
-    if (!t.group.empty()) list = ".." + t.group + (list.empty() ? "" : ",") + list;
-    throw ShapeError(op, fmt::format("{} has rank {}, expected {}{} ({})", t.name, rank,
-                                     t.group.empty() ? "" : "at least ", own, list));
-}
-
-int64_t value_of(const std::string &op, const std::string &expression, const Dims &dims) {
-    const ParsedExpr e(expression, op);
+int64_t value_of(const std::string &op, const ParsedExpr &e, const Dims &dims) {
     try {
         return e.evaluate<int64_t>([&](const std::string &name) {
             const auto it = dims.find(name);
-            if (it == dims.end()) unknown_name(op, name, expression);
+            if (it == dims.end()) unknown_name(op, name, e.text());
             return it->second;
         });
     } catch (const ShapeError &error) {  // "[expr] overflow: 2 * 4611686018427387904"
-        throw ShapeError(op, error.detail() + " in '" + expression + "'");
+        throw ShapeError(op, error.detail() + " in '" + e.text() + "'");
     }
 }
 
-Shape extents_of(const std::string &op, const TensorSpec &t, const Dims &dims) {
-    Shape s;
-    for (const std::string &e : t.extents) {
-        s.push_back(value_of(op, e, dims));
-        if (s.back() < 0) {
-            throw ShapeError(op, fmt::format("{}.{} is {}, expected 0 or more{}", t.name, e,
-                                             s.back(), values_used(e, dims)));
-        }
-    }
-    return s;
-}
-
-void refuse_extent(const std::string &op, const std::string &tensor, const std::string &extent,
-                   int64_t got, int64_t expected, const std::string &reason) {
-    throw ShapeError(
-        op, fmt::format("{}.{} is {}, expected {}{}", tensor, extent, got, expected, reason));
-}
-
-Shape Signature::shape(const TensorSpec &spec, const Dims &dims) const {
-    Shape s = extents_of(op, spec, dims);
-    if (!spec.group.empty()) s.insert(0, value_of(op, spec.group, dims));
-    return s;
-}
-
-std::vector<Shape> Signature::infer(const std::vector<Shape> &in, const Dims &constants) const {
-    Dims dims = constants;
-    return infer_into(in, dims);
-}
-
-std::vector<Shape> Signature::infer_into(const std::vector<Shape> &in, Dims &dims) const {
-    if (in.size() != inputs.size()) {
-        throw ShapeError(op, std::to_string(in.size()) + " inputs, expected " +
-                                 std::to_string(inputs.size()) + " for " + text);
-    }
-    Binding b;
-    for (size_t i = 0; i < in.size(); i++)
-        bind(*this, inputs[i], in[i], b, dims);
-    for (size_t i = 0; i < in.size(); i++)
-        if (!inputs[i].any_rank) check_expressions(*this, inputs[i], in[i], dims);
-    std::vector<Shape> out;
-    for (const TensorSpec &t : outputs) {
-        if (t.any_rank) {
-            out.push_back(b.any);
-            continue;
-        }
-        Shape s = extents_of(op, t, dims);
-        if (!t.group.empty()) {
-            const Shape &lead = b.groups.at(t.group);
-            for (int i = 0; i < lead.rank(); i++)
-                s.insert(i, lead[i]);
-        }
-        out.push_back(s);
-    }
-    return out;
+int64_t value_of(const std::string &op, const std::string &expression, const Dims &dims) {
+    return value_of(op, ParsedExpr(expression, op), dims);
 }
 
 bool Signature::differentiates(const Signature &forward) const {

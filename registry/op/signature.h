@@ -46,39 +46,15 @@ public:
     // The dimensions that the inputs bind, groups included, in the order of binding.
     std::vector<std::string> names;
 
-    // Returns the shapes of the outputs. `constants` holds attributes and given dimensions. Throws
-    // ShapeError, for example
-    //   [matmul] b.k is 4, expected 3 from a[2,3]      [conv2d] x has rank 3, expected 4 (n,c,h,w)
-    // and AttrError if an expression has a name without a value.
-    std::vector<Shape> infer(const std::vector<Shape> &in, const Dims &constants = {}) const;
-    // As infer(), and adds every bound dimension to `dims`.
-    std::vector<Shape> infer_into(const std::vector<Shape> &in, Dims &dims) const;
-
     // Returns true if this op is the gradient of an op with the signature `forward`: its name is
     // <forward>_d<input>. "expand_dims" is not a gradient of "expand".
     bool differentiates(const Signature &forward) const;
-
-    // Returns the shape of a tensor from the values of all names; a group is one dimension.
-    Shape shape(const TensorSpec &spec, const Dims &dims) const;
 };
 
-// The shape rules that Signature::infer and the planning of calls share. `op` stands in front of
-// errors.
-
-// Throws ShapeError unless t may have this rank: "a has rank 1, expected at least 2 (..g,m,k)".
-void check_rank(const std::string &op, const TensorSpec &t, int rank);
-
 // Returns the value of an expression. Throws AttrError on an unknown name, ShapeError on overflow
-// and division by zero.
+// and division by zero. `op` stands in front of errors.
+int64_t value_of(const std::string &op, const ParsedExpr &expression, const Dims &dims);
 int64_t value_of(const std::string &op, const std::string &expression, const Dims &dims);
-
-// Returns the values of t's extents, without its group. Throws ShapeError when one is negative.
-Shape extents_of(const std::string &op, const TensorSpec &t, const Dims &dims);
-
-// Throws the ShapeError "b.k is 4, expected 3<reason>".
-[[noreturn]] void refuse_extent(const std::string &op, const std::string &tensor,
-                                const std::string &extent, int64_t got, int64_t expected,
-                                const std::string &reason);
 
 // Returns the op that a gradient op differentiates: "softmax" for "softmax_dx". Returns "" if the
 // name has no such form.

@@ -55,7 +55,63 @@ struct AddSilu : Chain {
 HALYARD_OPS { ops.add<AddSilu>(); }
 }  // namespace halyard
 CPP
-sed -i 's/^halyard_library/halyard_op(add_silu)\n&/' shop/CMakeLists.txt
+# An op with choices, one of which is no C++ identifier, and one attribute has a name of the kit's but other choices.
+cat > shop/rescale.cpp <<'CPP'
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+struct Rescale : Op {
+    Rescale() : Op("rescale", "x[..n,c] -> y[..n,c]") {
+        doc = "y = x / 2, 2 x or x, by mode";
+        choice("mode", {"half", "2x", "default"});
+        choice("pad_mode", {"zero", "edge"});
+        dtypes = {"f32"};
+        samples = {"n=1 c=1", "n=3 c=7 mode=2x", "n=3 c=17 mode=default pad_mode=edge"};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    Expr mode = derived("which", "mode");
+    Var c{"c"}, n{"n"};
+    void algorithm() override { y(c, n) = select(mode == 0, x(c, n) / 2_r, mode == 1, x(c, n) * 2_r, x(c, n)); }
+    void reference(Problem &p) const override {
+        const double factor[] = {0.5, 2, 1};
+        p("y") = p("x");
+        for (double &v : p("y").v) v *= factor[p["mode"]];
+    }
+};
+}  // namespace
+HALYARD_OPS { ops.add<Rescale>(); }
+}  // namespace halyard
+CPP
+cat > shop/choices.cpp <<'CPP'
+#include <cstdio>
+#include <type_traits>
+
+#include "primitives/ops/conv2d.h"
+#include "registry/base/error.h"
+#include "shop/ops.h"
+
+using namespace halyard;
+
+int main() {
+    static_assert(std::is_same_v<ops::MyConv2d::PadMode, ops::Conv2D::PadMode>);
+    static_assert(!std::is_same_v<ops::Rescale::PadMode, ops::Conv2D::PadMode>);
+    library().add(shop_op_files());
+    const Tensor x = Tensor::full({2, 3}, 1.5);
+    const double constant = F::rescale(x, F::Mode::as_2x, ops::Rescale::PadMode::edge).to_vector<double>()[5];
+    const double text = F::rescale(x, "2x", "edge").to_vector<double>()[5];
+    const double usual = F::rescale(x, F::Mode::default_).to_vector<double>()[5];
+    std::printf("%g %g %g\n", constant, text, usual);
+    try {
+        F::rescale(x, "3x");
+    } catch (const AttrError &e) {
+        std::printf("%s\n", e.what());
+    }
+}
+CPP
+sed -i 's/^halyard_library/halyard_op(add_silu)\nhalyard_op(rescale)\n&/' shop/CMakeLists.txt
+printf 'add_executable(choices choices.cpp)\ntarget_link_libraries(choices PRIVATE shop)\n' >> shop/CMakeLists.txt
 for file in shop/*.cpp; do
     ! grep -n 'new_op\|NewOp\|new_project' "$file" || fail "$file kept a name of the template"
 done
@@ -63,6 +119,8 @@ cmake -S shop -B shop/build -G Ninja -DCMAKE_PREFIX_PATH="$dir/kit" -DCMAKE_CXX_
     "-DCMAKE_CXX_COMPILER_LAUNCHER=$(command -v ccache || true)"
 cmake --build shop/build --parallel 2
 [ "$(shop/build/shop_main)" = "[[0, 0.333333, 0.5], [0.6, 0.666667, 0.714286]] f32[2,3]" ] || fail "shop_main says $(shop/build/shop_main)"
+[ "$(shop/build/choices)" = "3 3 1.5
+[rescale] mode is '3x', expected one of half, 2x, default" ] || fail "choices says $(shop/build/choices)"
 
 halyard() { "$dir/kit/bin/halyard" --kernels "$dir/shop/build/libshop_kernels.so" "$@"; }
 halyard check
@@ -78,4 +136,4 @@ PY
 expect "f32[2]" halyard run soft_step --in x.npy --grad y=x.npy --out-dir out
 [ -e out/d_x.npy ] || fail "run gave no gradient"
 (cd shop/build && ctest --output-on-failure -R main)
-echo "new: a project of five ops, built and checked against the installed kit"
+echo "new: a project of six ops, built and checked against the installed kit"

@@ -51,7 +51,23 @@ TEST(Cell, ParametersOfLeNet5) {
     std::vector<std::string> cells;
     for (const auto &[name, cell] : net.cells_and_names())
         cells.push_back(name);
-    EXPECT_EQ(cells, (std::vector<std::string>{"conv1", "conv2", "fc1", "fc2", "fc3"}));
+    EXPECT_EQ(cells, (std::vector<std::string>{"", "conv1", "conv2", "fc1", "fc2", "fc3"}));
+}
+
+// As in MindSpore, the first cell is the network itself.
+TEST(Cell, ListsItselfFirst) {
+    const Outer net;
+    const auto all = net.cells_and_names();
+    EXPECT_EQ(all[0].first, "");
+    EXPECT_TRUE(all[0].second.same(net));
+    EXPECT_EQ(all[0].second.as<Outer>(), &net);
+    EXPECT_EQ(all[0].second.cls_name(), "Outer");
+    const Dense dense(3, 2);
+    ASSERT_EQ(dense.cells_and_names().size(), 1u);
+    EXPECT_EQ(dense.cells_and_names()[0].second.as<Dense>(), &dense);
+    const AnyCell any = net;
+    EXPECT_NE(any.cells_and_names()[0].second.as<Outer>(), nullptr);
+    EXPECT_EQ(any.cells_and_names().size(), 3u);
 }
 
 TEST(Cell, ListsOwnParametersFirstAndFrozenOnesSeparately) {

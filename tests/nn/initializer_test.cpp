@@ -128,6 +128,86 @@ TEST(Initializer, OrthogonalRowsOrColumns) {
     EXPECT_THROW(initializer(Orthogonal(), {3}), ShapeError);
 }
 
+TEST(Initializer, VarianceScalingHasTheVariance) {
+    set_seed(4);
+    const Shape shape{64, 32, 3, 3};
+    const double in = 288, out = 576;
+    struct Expected {
+        const char *mode;
+        double fan;
+    };
+    for (const auto &[mode, fan] :
+         {Expected{"fan_in", in}, Expected{"fan_out", out}, Expected{"fan_avg", (in + out) / 2}}) {
+        const double std = std::sqrt(2 / fan);
+        const auto of = [&](const char *distribution) {
+            const Statistics s = statistics(
+                initializer(VarianceScaling(2, mode, distribution), shape));
+            EXPECT_NEAR(s.std, std, std * 0.03) << mode << " " << distribution;
+            EXPECT_NEAR(s.mean, 0, std * 0.03) << mode << " " << distribution;
+            return s.max / std;
+        };
+        EXPECT_NEAR(of("uniform"), std::sqrt(3.0), 0.01);
+        EXPECT_NEAR(of("truncated_normal"), 2 / 0.87962566103423978, 0.01);
+        EXPECT_GT(of("untruncated_normal"), 3);
+    }
+    EXPECT_THROW(initializer(VarianceScaling(0), shape), AttrError);
+    EXPECT_THROW(initializer(VarianceScaling(1, "fan"), shape), AttrError);
+    EXPECT_THROW(initializer(VarianceScaling(1, "fan_in", "normal"), shape), AttrError);
+    EXPECT_THROW(initializer("variance_scaling", {3}), ShapeError);
+}
+
+// As PyTorch's dirac_, and MindSpore's Dirac.
+TEST(Initializer, DiracPassesChannelsOn) {
+    const Tensor w = initializer(Dirac(2), {6, 2, 3, 4});  // three outputs in each of two groups
+    for (int64_t o = 0; o < 6; o++) {
+        for (int64_t c = 0; c < 2; c++) {
+            for (int64_t i = 0; i < 3; i++) {
+                for (int64_t j = 0; j < 4; j++) {
+                    const bool one = o % 3 == c && i == 1 && j == 2;
+                    EXPECT_EQ(w.at({o, c, i, j}), one ? 1 : 0) << o << c << i << j;
+                }
+            }
+        }
+    }
+    set_seed(5);
+    const Tensor x = initializer(Normal(1), {2, 3, 5, 7});
+    const Conv2d same(3, 3, 3, {.weight_init = "Dirac"});
+    const std::vector<float> expected = x.to_vector<float>(), y = same(x).to_vector<float>();
+    for (size_t i = 0; i < y.size(); i++)
+        EXPECT_NEAR(y[i], expected[i], 1e-5);
+    EXPECT_EQ(initializer("dirac", {1, 1, 1}).item(), 1);
+    EXPECT_THROW(initializer("dirac", {3, 3}), ShapeError);
+    EXPECT_THROW(initializer(Dirac(2), {3, 3, 1}), AttrError);
+    EXPECT_THROW(initializer(Dirac(0), {3, 3, 1}), AttrError);
+}
+
+TEST(Initializer, IdentityAndSparseMatrices) {
+    EXPECT_EQ(initializer("Identity", {2, 3}).to_vector<float>(),
+              (std::vector<float>{1, 0, 0, 0, 1, 0}));
+    EXPECT_THROW(initializer("identity", {2}), ShapeError);
+    EXPECT_THROW(initializer("identity", {2, 2, 2}), ShapeError);
+    set_seed(6);
+    const Tensor t = initializer(Sparse(0.25, 2), {17, 1001});
+    double square = 0;
+    std::vector<int> zeros_of_row(17);
+    for (int64_t c = 0; c < 1001; c++) {
+        int zeros = 0;
+        for (int64_t r = 0; r < 17; r++) {
+            const double v = t.at({r, c});
+            zeros += v == 0;
+            zeros_of_row[size_t(r)] += v == 0;
+            square += v * v;
+        }
+        EXPECT_EQ(zeros, 5);  // a quarter of 17, rounded up
+    }
+    EXPECT_NEAR(std::sqrt(square / (12 * 1001)), 2, 0.1);
+    for (const int zeros : zeros_of_row)
+        EXPECT_NEAR(zeros, 5 * 1001 / 17, 80);
+    EXPECT_EQ(statistics(initializer(Sparse(1), {5, 3})).max, 0);
+    EXPECT_THROW(initializer(Sparse(1.5), {2, 2}), AttrError);
+    EXPECT_THROW(initializer(Sparse(0.5), {2, 2, 2}), ShapeError);
+}
+
 TEST(Initializer, SameBitsForAnyNumberOfThreads) {
     std::vector<float> first;
     for (const int n : {1, 2, 3, 8}) {
@@ -152,6 +232,8 @@ TEST(Initializer, AcceptsMindSporesNames) {
         {"ones", "One"},           {"truncated_normal", "TruncatedNormal"},
         {"zeros", "Zero"},         {"xavier_uniform", "XavierUniform"},
         {"zeros", "zero"},         {"ones", "Ones"},
+        {"dirac", "Dirac"},        {"variance_scaling", "VarianceScaling"},
+        {"identity", "Identity"},
     };
     for (const auto &[ours, mindspores] : spellings) {
         EXPECT_EQ(Initializer(ours).any().index(), Initializer(mindspores).any().index())
@@ -179,7 +261,7 @@ TEST(Initializer, AcceptsNamesNumbersAndTensors) {
         (void)Initializer("xavier");
         FAIL();
     } catch (const AttrError &e) {
-        EXPECT_NE(std::string(e.what()).find("initialiser is xavier, expected one of he_normal"),
+        EXPECT_NE(std::string(e.what()).find("initialiser is xavier, expected one of dirac"),
                   std::string::npos)
             << e.what();
     }

@@ -124,7 +124,7 @@ Operator pool(const char *name) {
         if (!has_primitive(primitive)) throw NotCovered("no primitive " + primitive);
         const Window w(n, spatial_extents(n[0]), n.ints("kernel_shape"));
         n.require_covered(n.results == 1, "indices");
-        n.require_covered(!w.dilated(), "dilations");
+        n.require_covered(!w.dilated() || n.op == "MaxPool", "dilations");
         Given given = {{"kernel_size", w.kernel},
                        {"stride", w.stride},
                        {"pad_mode", "pad"},
@@ -132,6 +132,7 @@ Operator pool(const char *name) {
         if (n.integer("ceil_mode", 0)) given.emplace_back("ceil_mode", true);
         if (n.op == "AveragePool")
             given.emplace_back("count_include_pad", n.integer("count_include_pad", 0));
+        if (n.op == "MaxPool") given.emplace_back("dilation", w.dilation);
         if (n.op == "LpPool") given.emplace_back("norm_type", double(n.integer("p", 2)));
         return call(primitive, {n.op == "LpPool" ? call1("abs", {n[0]}) : n[0]},
                     given);  // Our op leaves the sign to an odd power.

@@ -64,6 +64,31 @@ TEST(Promotion, MatchesPyTorch) {
     EXPECT_EQ(pairs, 99);
 }
 
+// As in PyTorch: functions with values between the integers give f32, rounding changes nothing.
+TEST(Promotion, FunctionsOfOneIntegerTensor) {
+    const Tensor x = Tensor::from<int32_t>({0, 1, -4});
+    expect(F::exp(Tensor::from<int32_t>({0})), DType::f32, {1});
+    expect(F::sqrt(Tensor::from<int64_t>({4, 9})), DType::f32, {2, 3});
+    expect(F::reciprocal(Tensor::from<int8_t>({4, -2})), DType::f32, {0.25, -0.5});
+    expect(F::sigmoid(Tensor::zeros({2}, DType::boolean)), DType::f32, {0.5, 0.5});
+    expect(ops::Sqrt()(Tensor::from<uint8_t>({25})), DType::f32, {5});
+    for (DType d : {DType::i64, DType::i32, DType::i8}) {
+        for (auto *function : {F::floor, F::ceil, F::round, F::trunc})
+            expect(function(x.to(d)), d, {0, 1, -4});
+    }
+    expect(F::floor(Tensor::from<uint8_t>({255})), DType::u8, {255});
+    expect(F::floor(Tensor::from<int64_t>({(int64_t(1) << 53) - 1})), DType::i64,
+           {9007199254740991});
+    expect(F::relu6(x * 2), DType::i32, {0, 2, 0});
+    expect(F::is_nan(x), DType::boolean, {0, 0, 0});
+    expect(F::is_finite(x), DType::boolean, {1, 1, 1});
+    // What rounds nothing keeps its dtype, and an op that is no function of elements stays strict.
+    expect(F::abs(x), DType::i32, {0, 1, 4});
+    expect_error<DTypeError>("[softmax] no kernels for i32, there are f32 f16 bf16 f64",
+                             [&] { F::softmax(x); });
+    expect_error<ShapeError>("[exp] x is an undefined tensor", [] { F::exp(Tensor()); });
+}
+
 TEST(Promotion, RejectsNumbersOutOfRange) {
     expect_error<DTypeError>("[add] number 300 is out of range of u8",
                              [] { F::add(Tensor::ones({1}, DType::u8), 300); });
@@ -86,9 +111,9 @@ TEST(Primitive, RejectsInvalidArguments) {
     expect_error<AttrError>("[softmax] no attribute 'axes'", [] {
         Primitive("softmax", {{"axes", 1}});
     });
-    expect_error<ShapeError>("[add] takes 2 tensors, got 1",
+    expect_error<ShapeError>("[add] takes 2 tensors (a[*] b[*] -> y[*]), got 1",
                              [] { Primitive("add").run_promoted({Argument(1)}); });
-    expect_error<ShapeError>("[reshape] takes 1 tensors, got 2", [] {
+    expect_error<ShapeError>("[reshape] takes 1 tensors (x[*] -> y[*]), got 2", [] {
         Primitive("reshape").run({Tensor::ones({1}), Tensor::ones({1})});
     });
     EXPECT_THROW(Primitive("sofmax"), DispatchError);

@@ -5,11 +5,12 @@
 # number of steps and the processor time of building the tour's op, and of an edit of it, are printed
 # and bounded. The same is done
 # with the composite of writing_ops.md; its op files then join the build.
-# Before that it checks that the files which the documents name exist.
+# Before that it checks that the files which the documents name exist, and the names in docs/porting.md.
 # Usage: run_tour.sh SOURCE_DIR
 set -euo pipefail
 source_dir="$1"
 python3 "$source_dir/tests/tour/check_paths.py" "$source_dir"
+python3 "$source_dir/tests/tour/check_names.py" "$source_dir"
 copy="$(mktemp -d "${TMPDIR:-/tmp}/halyard_tour.XXXXXX")"
 trap 'rm -rf "$copy"' EXIT
 

@@ -30,7 +30,7 @@ std::string variant_of(const Plan &p) {
 
 std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes,
                    const std::string &variant) {
-    std::string key = p.op->record.name + " " + dtypes + " " + variant;
+    std::string key = c.chip + " " + p.op->record.name + " " + dtypes + " " + variant;
     const auto add = [&](int n) { key += " " + std::to_string(n); };
     for (auto *all : {&c.inputs, &c.outputs}) {
         for (auto &layout : *all) {
@@ -85,10 +85,14 @@ bool is_empty(const Plan &p) {
     return std::all_of(p.outputs.begin(), p.outputs.end(), nothing);
 }
 
-}  // namespace
+// The entry that stands in plans for an op's programs for one chip.
+struct Programs : KernelEntry {
+    std::string chip;
+};
 
-FixedCall call_of(const Plan &p) {
+FixedCall call_for(const Plan &p, const std::string &chip) {
     FixedCall c;
+    c.chip = chip;
     for (auto &b : p.inputs)
         c.inputs.push_back(layout_of(b));
     for (auto &b : p.outputs)
@@ -99,17 +103,42 @@ FixedCall call_of(const Plan &p) {
     return c;
 }
 
-namespace {
+// Returns "ascend, ascend310, ascend910 or ascend910b".
+std::string names_of_chips() {
+    const std::vector<std::string> chips = dv::Profile::names();
+    std::string text = "ascend";
+    for (size_t k = 0; k < chips.size(); k++)
+        text += (k + 1 < chips.size() ? ", " : " or ") + chips[k];
+    return text;
+}
 
 class Device : public SimulatedDevice {
 public:
     Device() { list_all_ops(ops_); }
 
+    void use_chip(const std::string &name) override {
+        const std::vector<std::string> chips = dv::Profile::names();
+        const std::string chip = name == "ascend" ? FixedCall().chip : name;
+        if (std::ranges::find(chips, chip) == chips.end())
+            throw DeviceError(name, "no such device, expected cpu, opencl, " + names_of_chips());
+        const std::lock_guard lock(mutex_);
+        chip_ = chip;
+    }
+    std::string chip() override {
+        const std::lock_guard lock(mutex_);
+        return chip_;
+    }
+    // Returns the chip that the call was planned for.
+    std::string chip_of(const Plan &p) {
+        return p.simulated ? static_cast<const Programs *>(p.kernel)->chip : chip();
+    }
+
     const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) override {
         const std::lock_guard lock(mutex_);
         const Force::Choice *force = Force::current();
         const std::string variant = force ? force->variant : "";
-        KernelEntry &k = kernels_[op.record.name + " " + dtypes + " " + variant];
+        Programs &k = kernels_[chip_ + " " + op.record.name + " " + dtypes + " " + variant];
+        k.chip = chip_;
         k.op = op.record.name;
         k.backend = "ascend";
         k.dtypes = dtypes;
@@ -154,7 +183,7 @@ public:
             throw DispatchError(p.op->record.name,
                                 "no Ascend program: no output of the call has elements");
         }
-        auto call = std::make_shared<FixedCall>(call_of(p));
+        auto call = std::make_shared<FixedCall>(call_for(p, chip_of(p)));
         const std::string &name = p.op->record.name;
         const std::string variant = variant_of(p);
         const std::string key = key_of(p, *call, dtypes, variant);
@@ -247,10 +276,11 @@ private:
     }
 
     bool races_ = false;
+    std::string chip_ = FixedCall().chip;
     std::string fault_;
     OpTable ops_;
     std::mutex mutex_;
-    std::map<std::string, KernelEntry> kernels_;
+    std::map<std::string, Programs> kernels_;
     std::map<std::string, Made> made_;
 };
 
@@ -260,6 +290,10 @@ Device &device() {
 }
 
 }  // namespace
+
+FixedCall call_of(const Plan &p) {
+    return call_for(p, device().chip_of(p));
+}
 
 const Compiled &programs_of(const Plan &p, const std::string &dtypes) {
     return device().made(p, dtypes);

@@ -7,7 +7,7 @@
 
 namespace halyard::ascend {
 
-// Returns the layouts, integer scalars and dimensions that a program is compiled for.
+// Returns the layouts, integer scalars and dimensions that a program is compiled for, and the chip.
 FixedCall call_of(const Plan &p);
 
 // Returns the programs of a planned call. If the plan has no kernel, they are of the variant that

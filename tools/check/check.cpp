@@ -72,7 +72,7 @@ bool refused(const DispatchError &e) {
 // Returns true if any shape satisfies the variant's condition. "lanes>=4" is false for two doubles,
 // whatever the shape.
 bool can_run(const OpRecord &op, const KernelEntry &k) {
-    if (!host_runs(k.variant)) return false;
+    if (!host_has(extension_of(op, k.variant))) return false;
     Dims known = k.tunables;
     known["lanes"] = k.lanes;
     for (auto &v : op.variants) {
@@ -307,19 +307,40 @@ bool has_device(const std::string &backend) {
     return true;
 }
 
+namespace {
+
+// Compares the OpenCL kernel's results with the reference.
+void check_sample_on_device(const Op &op, const std::string &dtypes, const std::string &sample,
+                            Report &r) {
+    const std::string what = "opencl " + dtypes + " '" + sample + "'";
+    Case c(op, sample, dtypes, 6);
+    c.solve(op);
+    const Force force(host_isa(), "", "opencl");
+    begin_step(what);
+    try {
+        compare_all(op, c, dispatch(c.registered, c.in, c.attrs), what, r);
+    } catch (const Error &e) {
+        r.fail(what, e.what());
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> opencl_dtypes(const Op &op) {
+    std::vector<std::string> all;
+    if (op.form == Form::composite) return all;
+    for (const KernelEntry &k : library().at(op.name).kernels)
+        if (k.backend == "opencl") all.push_back(k.dtypes);
+    return all;
+}
+
 void check_device(const Op &op, const Options &, Report &r) {
-    if (!op.gpu) return;
+    const std::vector<std::string> dtype_sets = opencl_dtypes(op);
+    if (dtype_sets.empty()) return;
     if (!has_device("opencl")) return r.skip("no OpenCL device");
-    for (auto &sample : op.samples) {
-        Case c(op, sample, "f32", 6);
-        c.solve(op);
-        const Force force(host_isa(), "", "opencl");
-        begin_step("opencl f32 '" + sample + "'");
-        try {
-            compare_all(op, c, dispatch(c.registered, c.in, c.attrs), "opencl '" + sample + "'", r);
-        } catch (const Error &e) {
-            r.fail("opencl '" + sample + "'", e.what());
-        }
+    for (const std::string &dtypes : dtype_sets) {
+        for (const std::string &sample : op.samples)
+            check_sample_on_device(op, dtypes, sample, r);
     }
 }
 

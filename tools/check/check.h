@@ -59,8 +59,11 @@ void check_threads(const Op &op, const Options &o, Report &r);
 void check_sandbox(const Op &op, const Options &o, Report &r);
 // Checks that scheduled and unscheduled kernels agree in modular integers.
 void check_exact(const Op &op, const Options &o, Report &r);
-// Checks gradient ops against finite differences of the reference.
+// Checks gradient ops against finite differences of the reference, in gradient_dtypes().
 void check_gradients(const Op &op, const Options &o, Report &r);
+// Returns the dtypes of the most exact kernels for floats: "f64", or "f32" if the op has no f64; ""
+// if it has none.
+std::string gradient_dtypes(const OpRecord &op);
 // Checks gradient ops against the adjoint that Halide derives.
 void check_adjoints(const Op &op, const Options &o, Report &r);
 // Checks the OpenCL kernel, if there is a device and the op has a GPU schedule.
@@ -91,6 +94,8 @@ NamedChecks checks_of(const Op &op, const Options &o);
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o);
 
 bool has_device(const std::string &backend);  // true if one can be opened
+// Returns the sets of dtypes of the op's registered OpenCL kernels.
+std::vector<std::string> opencl_dtypes(const Op &op);
 // Returns the levels to check: those of the options, or else all levels of this CPU that the op has
 // CPU kernels for, lowest first.
 std::vector<Isa> isas_of(const Op &op, const Options &o);

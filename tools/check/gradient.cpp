@@ -1,5 +1,6 @@
 // Checks gradients against central differences of the double reference, and against the adjoint
 // that Halide derives.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <random>
@@ -22,13 +23,31 @@ bool has(const std::vector<std::string> &list, const std::string &s) {
     return false;
 }
 
-// Returns the inputs of op <name>_d<input>, from a solved f64 case and the outputs' gradients.
+// Returns the largest difference of a gradient from finite differences, relative to the largest
+// element, or to 1 if that is less. Differences are of the reference in double, so it depends on
+// the dtypes of the gradient's kernel alone. 0 if none is a float.
+double tolerance(const std::string &dtypes) {
+    double largest = 0;
+    for (const DType t : dtypes_of(dtypes)) {
+        if (!is_float(t)) continue;
+        const double own = t == DType::f64   ? 1e-5
+                           : t == DType::f32 ? 1e-3
+                           : t == DType::f16 ? 0.02
+                                             : 0.1;
+        largest = std::max(largest, own);
+    }
+    return largest;
+}
+
+// Returns the inputs of op <name>_d<input>, from a solved case and the outputs' gradients.
 std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
                                     const std::map<std::string, Array> &dy, const Op &op) {
     std::vector<Tensor> in;
     for (auto &t : g.signature.inputs) {
-        if (dy.count(t.name)) {
-            in.push_back(tensor_of(dy.at(t.name), DType::f64));
+        if (const auto given = dy.find(t.name); given != dy.end()) {
+            const auto &outputs = op.sig.outputs;
+            const auto y = std::ranges::find(outputs, t.name.substr(1), &TensorSpec::name);
+            in.push_back(tensor_of(given->second, c.out_dtypes[size_t(y - outputs.begin())]));
             continue;
         }
         for (size_t k = 0; k < op.sig.inputs.size(); k++)
@@ -134,6 +153,7 @@ bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array
 // if it doesn't.
 std::string gradient_error(const Op &op, const Case &c, const std::map<std::string, Array> &dy,
                            const std::string &input, const std::vector<double> &got) {
+    const double allowed = tolerance(c.dtypes);
     Problem p = c.problem;
     double largest = 1e-3;
     for (double v : got)
@@ -153,7 +173,7 @@ std::string gradient_error(const Op &op, const Case &c, const std::map<std::stri
             without_slope++;
             continue;
         }
-        if (!(std::fabs(expected - got[at]) <= 1e-5 * std::max(1.0, largest))) {
+        if (!(std::fabs(expected - got[at]) <= allowed * std::max(1.0, largest))) {
             return "d" + input + "[" + std::to_string(at) + "] is " + std::to_string(got[at]) +
                    ", finite differences give " + std::to_string(expected);
         }
@@ -172,13 +192,25 @@ int64_t elements_of(const Problem &p) {
 
 }  // namespace
 
+std::string gradient_dtypes(const OpRecord &op) {
+    std::string best;
+    const auto rank = [](const std::string &dtypes) {
+        return std::pair(!std::ranges::all_of(dtypes_of(dtypes), is_float), tolerance(dtypes));
+    };
+    for (const std::string &dtypes : op.dtypes) {
+        if (tolerance(dtypes) > 0 && (best.empty() || rank(dtypes) < rank(best))) best = dtypes;
+    }
+    return best;
+}
+
 void check_gradients(const Op &op, const Options &o, Report &r) {
     const RegisteredOp &registered = library().at(op.name);
     if (registered.gradient_inputs.empty()) return;
-    if (!has(op.dtypes, "f64")) return r.skip("gradients: the op has no f64 kernels");
+    const std::string dtypes = gradient_dtypes(op);
+    if (dtypes.empty()) return r.fail("has gradients, but no kernels for floats to check them in");
     int done = 0;
     for (auto &sample : op.samples) {
-        Case c(op, sample, "f64", 8);
+        Case c(op, sample, dtypes, 8);
         c.solve(op);
         if (elements_of(c.problem) > 20000 || (o.quick && done >= 3)) continue;
         done++;
@@ -186,7 +218,7 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
         for (auto &input : registered.gradient_inputs) {
             const GradientOp of = library().gradient_in(registered, input);
             const RegisteredOp &g = *of.op;
-            begin_step("gradient f64 of " + g.record.name + " '" + sample + "'");
+            begin_step("gradient " + dtypes + " of " + g.record.name + " '" + sample + "'");
             const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op),
                                        Attrs(g.record, registered.record, c.attrs))[of.output];
             r.expect("gradient '" + sample + "'",

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "dsl/gpu/gpu_kernels.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/program.h"
 #include "registry/base/run_program.h"
@@ -146,20 +147,21 @@ void check_kernel(const Op &op, const Instance &i, int64_t work,
 void check_legality(const Op &op, const Options &o, Report &r) {
     if (!fs::exists(runner("")))
         return r.skip("legality: this build is instrumented itself, or not whole");
-    if (op.gpu && !has_oclgrind())
+    const std::vector<std::string> on_gpu = opencl_dtypes(op);
+    if (!on_gpu.empty() && !has_oclgrind()) {
         r.skip("legality of the GPU kernel: there is no oclgrind");
-    else if (op.gpu) {
+    } else if (!on_gpu.empty()) {
         Instance i;
         i.backend = "opencl";
-        i.dtypes = "f32";
-        i.variant = op.variants.back().name;
+        i.dtypes = on_gpu[0];
+        i.variant = gpu::variant(op);
         check_kernel(op, i, device_work,
                      {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
     }
     if (!o.legality) return;
     for (auto &v : op.variants) {
         for (const char *sanitizer : {"address", "thread"}) {
-            if (is_extension(v.name)) continue;  // those need AVX-512
+            if (v.extension != Extension::none) continue;  // those need AVX-512
             Instance i;
             i.dtypes = op.dtypes[0];
             i.variant = v.name;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -11,16 +12,17 @@
 #include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_cache.h"
 #include "dsl/kernel_faults.h"
 #include "dsl/mutate.h"
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
-#include "tools/check/children.h"
 
 namespace halyard::check {
 namespace {
@@ -45,9 +47,12 @@ std::string place_of(const KernelEntry &k, const MutantOptions &o) {
 }
 
 std::vector<KernelEntry> kernels_that_run(const std::string &op) {
+    const RegisteredOp &registered = library().at(op);
     std::vector<KernelEntry> all;
-    for (const KernelEntry &k : library().at(op).kernels)
-        if (k.backend == "cpu" && k.isa <= host_isa() && host_runs(k.variant)) all.push_back(k);
+    for (const KernelEntry &k : registered.kernels) {
+        const Extension needed = extension_of(registered.record, k.variant);
+        if (k.backend == "cpu" && k.isa <= host_isa() && host_has(needed)) all.push_back(k);
+    }
     return all;
 }
 
@@ -192,11 +197,12 @@ private:
     std::map<std::string, int> planted_;
 };
 
-// Returns true if the check uses this kernel. Gradients and adjoints are computed in f64, and
-// modular integers replace f32.
+// Returns true if the check uses this kernel. Gradients are computed in the most exact dtypes,
+// adjoints in f64, and modular integers replace f32.
 bool uses_kernel(const std::string &check, const KernelEntry &k) {
     if (check == "device" || check == "legality") return false;  // other kernels
-    if (check == "gradients" || check == "adjoints") return k.dtypes == "f64";
+    if (check == "gradients") return k.dtypes == gradient_dtypes(library().at(k.op).record);
+    if (check == "adjoints") return k.dtypes == "f64";
     return check != "exact" || k.dtypes.starts_with("f32");
 }
 
@@ -226,7 +232,7 @@ NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
 // Tries the mutants of a kernel, in a child process.
 class MutantRunner {
 public:
-    MutantRunner(const Choice &c, bool until_caught, const Send &send)
+    MutantRunner(const Choice &c, bool until_caught, const ProcessPool::Send &send)
         : choice_(c), until_caught_(until_caught), send_(send) {}
 
     // Compiles the fault, replaces the right kernel by the faulty one and runs the checks. It sends
@@ -303,6 +309,7 @@ private:
                 set_failure_listener([&](const std::string &failure) {
                     if (lacks_the_place(failure)) return;
                     send_(caught + one_line(failure));
+                    send_("stopped");
                     _exit(0);  // without the check's other failures
                 });
             }
@@ -321,19 +328,19 @@ private:
 
     const Choice &choice_;
     const bool until_caught_;
-    const Send &send_;
+    const ProcessPool::Send &send_;
 };
 
-Mutant mutant_of(const Choice &c, const MutantOptions &o, const ChildResult &r) {
+Mutant mutant_of(const Choice &c, const MutantOptions &o, const JobResult &r) {
     Mutant m;
     m.op = c.kernel.op;
     m.variant = c.kernel.variant;
     m.place = place_of(c.kernel, o);
     m.fault = c.candidates[0];
-    std::stringstream lines(r.text);
     bool compiled = false;
+    bool stopped = false;  // at the first check that caught it, on request
     std::string checking;
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string &line : r.messages) {
         const std::string word = line.substr(0, line.find(' '));
         const std::string rest = line.substr(std::min(line.size(), word.size() + 1));
         if (word == "fault") {
@@ -346,6 +353,8 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const ChildResult &r) 
             m.output = rest;
         } else if (word == "compiled")
             compiled = true;
+        else if (word == "stopped")
+            stopped = true;
         else if (word == "check")
             checking = rest;
         else if (word == "caught") {
@@ -354,16 +363,27 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const ChildResult &r) 
             if (m.output.empty()) m.output = rest.substr(rest.find(':') + 2);
         }
     }
-    if (r.died.empty()) return m;
+    if (r.has_returned() || stopped) return m;
     if (!compiled) {
         m.status = Mutant::refused;
-        m.output = "the compiler: " + r.died;
+        m.output = "the compiler " + r.how;
         return m;
     }
     m.status = Mutant::caught;
-    m.caught_by.push_back(r.timed_out ? "hang" : r.died.starts_with("signal") ? "crash" : "exit");
-    if (m.output.empty()) m.output = r.died + " in check " + checking;
+    const bool timed_out = r.ending == JobResult::Ending::timed_out;
+    m.caught_by.push_back(timed_out ? "hang" : r.signal ? "crash" : "exit");
+    if (m.output.empty()) m.output = r.how + " in check " + checking;
     return m;
+}
+
+// Returns the processes that compile and check mutants, which may crash and hang. What they print
+// is lost.
+ProcessPool pool_of(const MutantOptions &o) {
+    // A process may exceed its processor time by this factor on the clock, because other processes
+    // use the machine.
+    constexpr double patience = 10;
+    return ProcessPool(size_t(std::max(0, o.at_once)), {patience * o.seconds, o.seconds},
+                       ProcessPool::Output::discard);
 }
 
 Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::text()
@@ -425,12 +445,12 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
         if (all[i].status == Mutant::survived && chosen[i].kernel.backend == "cpu")
             survivors.push_back(i);
     }
-    run_in_children(
-        survivors.size(), o.at_once, o.seconds,
-        [&](size_t i, const Send &send) {
+    pool_of(o).run(
+        survivors.size(),
+        [&](size_t i, const ProcessPool::Send &send) {
             MutantRunner(chosen[survivors[i]], true, send).reach(all[survivors[i]].fault);
         },
-        [&](size_t i, const ChildResult &r) { all[survivors[i]].reached = r.died == "signal 6"; });
+        [&](size_t i, const JobResult &r) { all[survivors[i]].reached = r.signal == SIGABRT; });
 }
 
 std::vector<Choice> choices(const MutantOptions &o) {
@@ -443,7 +463,7 @@ std::vector<Choice> choices(const MutantOptions &o) {
     const std::map<std::string, int> per_op = faults_per_op(o);
     const std::vector<KernelEntry> kernels = faulted_kernels(o, per_op);
     std::vector<Faults> faults(kernels.size());
-    const auto list = [&](size_t i, const Send &send) {
+    const auto list = [&](size_t i, const ProcessPool::Send &send) {
         if (kernels[i].backend == "ascend") {
             for (auto &f : faults_of_programs(kernels[i], o.seed + unsigned(i)))
                 send(f);
@@ -454,16 +474,12 @@ std::vector<Choice> choices(const MutantOptions &o) {
             send(f);
     };
     size_t listed = 0;
-    run_in_children(kernels.size(), o.at_once, o.seconds, list,
-                    [&](size_t i, const ChildResult &r) {
-                        if (!r.died.empty())
-                            throw Error(kernels[i].op, "its faults can't be listed: " + r.died);
-                        std::stringstream lines(r.text);
-                        for (std::string line; std::getline(lines, line);)
-                            faults[i].push_back(line);
-                        if (o.on_progress)
-                            o.on_progress(++listed, kernels.size(), "places in " + kernels[i].op);
-                    });
+    pool_of(o).run(kernels.size(), list, [&](size_t i, const JobResult &r) {
+        if (!r.has_returned())
+            throw Error(kernels[i].op, "its faults can't be listed: the process " + r.how);
+        faults[i] = r.messages;
+        if (o.on_progress) o.on_progress(++listed, kernels.size(), "places in " + kernels[i].op);
+    });
     return Chooser(kernels, faults, o.seed).choose(per_op);
 }
 
@@ -486,13 +502,17 @@ const char *name_of(Mutant::Status status) {
 
 std::vector<Mutant> try_mutants(const MutantOptions &o) {
     if (op_table().names().empty()) list_all_ops(op_table());
+    // If the cache can't be opened, a private one is made here, which the processes then share.
+    kernel_cache();
     const std::vector<Choice> chosen = choices(o);
     std::vector<Mutant> all(chosen.size());
     size_t tried = 0;
-    run_in_children(
-        chosen.size(), o.at_once, o.seconds,
-        [&](size_t i, const Send &send) { MutantRunner(chosen[i], o.until_caught, send).run(); },
-        [&](size_t i, const ChildResult &r) {
+    pool_of(o).run(
+        chosen.size(),
+        [&](size_t i, const ProcessPool::Send &send) {
+            MutantRunner(chosen[i], o.until_caught, send).run();
+        },
+        [&](size_t i, const JobResult &r) {
             all[i] = mutant_of(chosen[i], o, r);
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());
         });

@@ -64,6 +64,11 @@ int64_t cost_of(const Op &op, const Case &c) {
 
 }  // namespace
 
+bool has_empty_tensor(const Case &c) {
+    return std::ranges::any_of(c.problem.tensors,
+                               [](const auto &tensor) { return tensor.second.v.empty(); });
+}
+
 SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     const Instance &i = kernel.instance;
     SampleCalls all;
@@ -81,6 +86,8 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     for (auto &[cost, sample] : samples) {
         if (cost > work && !all.samples.empty()) break;
         const Case c(op, *sample, i.dtypes, 12);
+        // Dispatch never sends empty tensors to a device.
+        if (i.backend != "cpu" && has_empty_tensor(c)) continue;
         const Force force(i.isa, i.variant, i.backend);
         std::vector<OperandMeta> metas;
         for (const Tensor &t : c.in)

@@ -6,10 +6,15 @@
 
 namespace halyard::check {
 
+struct Case;  // bench/harness/case.h
+
 struct SampleCalls {
     Recording recording;
     std::vector<std::string> samples;  // of each call
 };
+
+// Returns true if an input or output of the case has no elements.
+bool has_empty_tensor(const Case &c);
 
 // Compiles the kernel and records all samples that it accepts and whose tensors and operations are
 // at most `work` (the smallest in any case). They are planned as dispatch plans them, with this

@@ -86,7 +86,11 @@ struct Input {
 using Texts = std::map<std::string, std::string>;
 
 std::string literal(const AttrSpec &a, const std::string &text, bool named) {
-    if (a.kind == AttrKind::choice || a.kind == AttrKind::text) return "\"" + text + "\"";
+    if (a.kind == AttrKind::choice) {
+        const auto k = std::ranges::find(a.choices, text) - a.choices.begin();
+        return "F::" + choice_type(a) + "::" + choice_constants(a)[size_t(k)];
+    }
+    if (a.kind == AttrKind::text) return "\"" + text + "\"";
     if (a.kind == AttrKind::boolean) return text == "1" || text == "true" ? "true" : "false";
     if (a.kind == AttrKind::dtype) return "DType::" + (text == "bool" ? "boolean" : text);
     if (a.kind == AttrKind::real)

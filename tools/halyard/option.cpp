@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ascend/program/profile.h"
+#include "dsl/ascend/schedule.h"
 #include "registry/base/error.h"
 
 namespace halyard::command {
@@ -32,6 +34,24 @@ void refuse(const CLI::App &sub, const std::string &mode, const std::vector<std:
         if (option->count() > 0 && has(idle, option->get_name()))
             does_nothing(sub, option->get_name(), mode);
     }
+}
+
+bool is_ascend(const std::string &device) {
+    return device == "ascend" || has(dv::Profile::names(), device);
+}
+
+CLI::Validator cpu_or_ascend() {
+    std::vector<std::string> names = dv::Profile::names();
+    names.insert(names.begin(), {"cpu", "ascend"});
+    return CLI::IsMember(names);
+}
+
+std::string ascend_names() {
+    const std::string default_chip = FixedCall().chip;
+    std::string text = "ascend (" + default_chip + ")";
+    for (const std::string &name : dv::Profile::names())
+        if (name != default_chip) text += ", " + name;
+    return text;
 }
 
 CLI::Validator whole_number(uint64_t most) {

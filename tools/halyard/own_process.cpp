@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +11,7 @@
 
 #include "bench/harness/progress.h"
 #include "dsl/kernel_cache.h"
+#include "registry/base/child_process.h"
 #include "registry/base/error.h"
 
 namespace halyard::command {
@@ -56,35 +56,16 @@ int in_own_process(const std::string &command, const Run &run) {
     }
     auto *const progress = static_cast<check::Progress *>(shared);
     const IgnoredInterrupts ignored;
-    std::fflush(nullptr);
-    const pid_t parent = getpid();
-    const pid_t child = fork();
-    if (child < 0)
-        throw Error(command, std::string("can't start a process: ") + std::strerror(errno));
-    if (child == 0) {
+    const int status = wait_for_child(start_child([&] {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent) _exit(1);  // the parent ended before prctl() took effect
         ignored.restore();
         check::keep_progress_in(progress);
-        int status = 1;
-        try {
-            status = run();
-        } catch (const std::exception &e) {
-            std::fprintf(stderr, "%s\n", e.what());
-        }
-        std::fflush(nullptr);
-        _exit(status);
-    }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR)
-            throw Error(command, std::string("lost its process: ") + std::strerror(errno));
-    }
+        return run();
+    }));
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    const int signal = WTERMSIG(status);
     const std::string doing = check::text_of(*progress);
-    std::fprintf(stderr, "[%s] died of signal %d, %s%s%s\n", command.c_str(), signal,
-                 strsignal(signal), doing.empty() ? "" : ": ", doing.c_str());
+    std::fprintf(stderr, "[%s] died (%s)%s%s\n", command.c_str(), text_of_status(status).c_str(),
+                 doing.empty() ? "" : ": ", doing.c_str());
     return 1;
 }
 

@@ -1,13 +1,12 @@
 #include "tools/tune/autoscheduler.h"
 
 #include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "dsl/name_counters.h"
+#include "registry/base/process_pool.h"
 #include "tools/tune/algorithm.h"
 
 namespace halyard::tune {
@@ -114,29 +113,21 @@ namespace {
 // Schedules in a child process. Names depend on what was built before, so they are the same in both
 // processes.
 std::vector<uint8_t> scheduled_pipeline(const Job &job) {
-    int ends[2];
-    if (pipe(ends) != 0) throw Error("tune", "no pipe");
-    const pid_t pid = fork();
-    if (pid == 0) {
-        std::vector<uint8_t> data;
-        Kernel k(op_table().make(job.op), unscheduled(job, job.dtypes));
-        scheduled_by(job, k);
-        Halide::serialize_pipeline(k.pipeline, data);
-        for (size_t at = 0; at < data.size();) {
-            const ssize_t n = write(ends[1], data.data() + at, data.size() - at);
-            if (n <= 0) _exit(1);
-            at += size_t(n);
-        }
-        _exit(0);
-    }
-    close(ends[1]);
-    std::vector<uint8_t> data;
-    uint8_t buffer[65536];
-    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
-        data.insert(data.end(), buffer, buffer + n);
-    close(ends[0]);
-    waitpid(pid, nullptr, 0);
-    return data;
+    const std::string text = run_in_child(
+        job.op,
+        [&] {
+            std::vector<uint8_t> data;
+            Kernel k(op_table().make(job.op), unscheduled(job, job.dtypes));
+            try {
+                scheduled_by(job, k);
+            } catch (const Halide::Error &e) {  // it is no std::exception
+                throw Error(job.autoscheduler, e.what());
+            }
+            Halide::serialize_pipeline(k.pipeline, data);
+            return std::string(data.begin(), data.end());
+        },
+        0, job.autoscheduler);
+    return {text.begin(), text.end()};
 }
 
 void take_schedule(Halide::Internal::Definition &to, const Halide::Internal::Definition &from) {

@@ -1,23 +1,15 @@
 #include "tools/tune/compiler.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "dsl/child.h"
 #include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/text.h"
 #include "tools/check/check.h"
 #include "tools/tune/algorithm.h"
@@ -95,11 +87,8 @@ Built work(const std::string &what, const Job &job) {
     return b;
 }
 
-// Runs in a child process: writes the answer to `out` and other output to `said`.
-[[noreturn]] void worker(const std::string &what, const Job &job, int out, int said) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(said, STDERR_FILENO);
-    dup2(said, STDOUT_FILENO);
+// Returns the answer, which also has the error, as JSON.
+std::string answer_of(const std::string &what, const Job &job) {
     Built b;
     try {
         b = work(what, job);
@@ -108,16 +97,11 @@ Built work(const std::string &what, const Job &job) {
     } catch (const std::exception &e) {
         b.error = short_line(e.what());
     }
-    _exit(write_all(out, json(b).dump() + "\n") ? 0 : 1);
+    return json(b).dump();
 }
 
 // Returns the last line that names an error or an assertion, else the last line.
-std::string last_words(int said) {
-    std::string text;
-    char buffer[4096];
-    lseek(said, 0, SEEK_SET);
-    for (ssize_t n; (n = read(said, buffer, sizeof buffer)) > 0;)
-        text.append(buffer, size_t(n));
+std::string telling_line(const std::string &text) {
     std::string last, telling;
     std::stringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
@@ -129,118 +113,44 @@ std::string last_words(int said) {
     return short_line(telling.empty() ? last : telling);
 }
 
-std::string seconds_text(double seconds) {
-    std::ostringstream s;
-    s << seconds;
-    return s.str();
-}
-
 Built in_child(const std::string &what, const Job &job) {
-    int ends[2];
-    const int said = memfd_create("said", MFD_CLOEXEC);
-    if (said < 0 || pipe2(ends, O_CLOEXEC) != 0)
-        throw Error("tune", "no pipe for a compiling process");
-    const pid_t pid = fork();
-    if (pid < 0) throw Error("tune", "fork failed");
-    if (pid == 0) worker(what, job, ends[1], said);
-    close(ends[1]);
-    std::string answer;
-    bool late = false;
-    const auto until = std::chrono::steady_clock::now() +
-                       std::chrono::duration<double>(job.seconds);
-    for (;;) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-                              until - std::chrono::steady_clock::now())
-                              .count();
-        pollfd ready{ends[0], POLLIN, 0};
-        if (left <= 0 || poll(&ready, 1, int(left)) == 0) {
-            late = true;
-            kill(pid, SIGKILL);
-            break;
-        }
-        char buffer[4096];
-        const ssize_t n = read(ends[0], buffer, sizeof buffer);
-        if (n <= 0) break;
-        answer.append(buffer, size_t(n));
-    }
-    int status = 0;
-    waitpid(pid, &status, 0);
+    const JobResult result = run_job(
+        [&](const ProcessPool::Send &send) { send(answer_of(what, job)); }, {job.seconds, 0},
+        ProcessPool::Output::keep_all);
+    if (result.has_returned()) return json::parse(result.text()).get<Built>();
     Built b;
-    const std::string who = job.autoscheduler.empty() ? "the code generator" : job.autoscheduler;
-    if (late)
-        b.error = who + " took more than " + seconds_text(job.seconds) + " s";
-    else if (WIFSIGNALED(status)) {
-        b.error = who + " died (signal " + std::to_string(WTERMSIG(status)) +
-                  "): " + last_words(said);
-    } else if (answer.empty())
-        b.error = who + " ended without an answer: " + last_words(said);
-    else
-        b = json::parse(answer).get<Built>();
-    if (what == "prove" && !b.error.empty() && !b.error.starts_with("exact/"))
-        b.error = "not proved: " + b.error;
-    close(ends[0]);
-    close(said);
+    b.error = (job.autoscheduler.empty() ? "the code generator" : job.autoscheduler) + " " +
+              result.how;
+    if (result.ending == JobResult::Ending::died) b.error += ": " + telling_line(result.output);
     return b;
 }
 
-bool read_line(int file, std::string &line) {
-    line.clear();
-    for (char c; read(file, &c, 1) == 1;) {
-        if (c == '\n') return true;
-        line += c;
-    }
-    return false;
-}
-
-[[noreturn]] void serve(int from, int to) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpgid(0, 0);  // the parent handles Ctrl-C
+// Answers a request of Compiler::ask().
+std::string answer(const std::string &request) {
     set_threads(1);
-    for (std::string line; read_line(from, line);) {
-        Built b;
-        try {
-            const json request = json::parse(line);
-            b = in_child(request.at("what"), request.at("job").get<Job>());
-        } catch (const std::exception &e) {
-            b.error = e.what();
-        }
-        if (!write_all(to, json(b).dump() + "\n")) break;
+    Built b;
+    try {
+        const json j = json::parse(request);
+        const std::string what = j.at("what");
+        b = in_child(what, j.at("job").get<Job>());
+        if (what == "prove" && !b.error.empty() && !b.error.starts_with("exact/"))
+            b.error = "not proved: " + b.error;
+    } catch (const std::exception &e) {
+        b.error = e.what();
     }
-    _exit(0);
+    return json(b).dump();
 }
 
 }  // namespace
 
 Compiler::Compiler() {
     kernel_cache();  // this process opens kernels that its children put there
-    int requests[2], answers[2];
-    if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0)
-        throw Error("tune", "no pipe for a compiling process");
-    std::fflush(nullptr);
-    server_ = fork();
-    if (server_ < 0) throw Error("tune", "fork failed");
-    if (server_ == 0) {
-        close(requests[1]);
-        close(answers[0]);
-        serve(requests[0], answers[1]);
-    }
-    close(requests[0]);
-    close(answers[1]);
-    to_ = requests[1];
-    from_ = answers[0];
-}
-
-Compiler::~Compiler() {
-    close(to_);
-    close(from_);
-    waitpid(server_, nullptr, 0);
+    server_ = std::make_unique<bench::LineProcess>(answer);
 }
 
 Built Compiler::ask(const char *what, const Job &job) {
-    std::string line;
-    if (!write_all(to_, json{{"what", what}, {"job", job}}.dump() + "\n") ||
-        !read_line(from_, line))
-        throw Error("tune", "the compiling process is gone");
+    const std::string line = server_->answer(json{{"what", what}, {"job", job}}.dump());
+    if (line.empty()) throw Error("tune", "the compiling process is gone");
     return json::parse(line).get<Built>();
 }
 

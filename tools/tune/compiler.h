@@ -2,8 +2,9 @@
 // that aborts or hangs ends only its own process. Names inside a kernel then don't depend on what
 // was built before, so that the kernel cache finds it again.
 #pragma once
-#include <sys/types.h>
+#include <memory>
 
+#include "bench/harness/line_process.h"
 #include "tools/tune/job.h"
 
 namespace halyard::tune {
@@ -12,9 +13,6 @@ class Compiler {
 public:
     // Forks, so it must be made before anything builds a kernel or starts a thread.
     Compiler();
-    ~Compiler();
-    Compiler(const Compiler &) = delete;
-    Compiler &operator=(const Compiler &) = delete;
 
     Built offers(const Job &job) { return ask("offers", job); }  // compiles nothing
     Built build(const Job &job) { return ask("build", job); }
@@ -25,8 +23,7 @@ public:
 
 private:
     Built ask(const char *what, const Job &job);
-    pid_t server_ = 0;
-    int to_ = -1, from_ = -1;
+    std::unique_ptr<bench::LineProcess> server_;
 };
 
 // Loads the library of build() and returns the kernel. Throws DispatchError.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <tuple>
 
@@ -19,8 +18,6 @@ namespace fs = std::filesystem;
 // The number of the training that wrote a file. A training that does not continue from the folder's
 // last file gets the next number. File times are no substitute, because copies have new ones.
 constexpr const char *generation_note = "ModelCheckpoint.generation";
-// The key that save_training_state() writes.
-const std::string generation_key = std::string("note: ") + generation_note;
 
 struct File {
     fs::path path;
@@ -39,9 +36,7 @@ std::string name_of(const std::string &prefix, int64_t epoch, int64_t step,
 
 // Returns 0 if the file has no such entry.
 int64_t generation_of(const std::string &path) {
-    const auto metadata = load_metadata(path);
-    const auto at = metadata.find(generation_key);
-    return at == metadata.end() ? 0 : int64_t(std::atof(at->second.c_str()));
+    return int64_t(saved_note(path, load_metadata(path), generation_note).value_or(0));
 }
 
 // Returns the files of this prefix in any order. `unfinished` gets the files of processes that
@@ -151,7 +146,7 @@ void ModelCheckpoint::save(const RunContext &c) {
     latest_ = fs::path(directory_) / name_of(prefix_, c.epoch, c.step, config_.format);
     const auto generation = std::to_string(int64_t(c.position.notes.at(generation_note)));
     if (config_.saved_network)
-        save_checkpoint(config_.saved_network, latest_, {{generation_key, generation}});
+        save_checkpoint(config_.saved_network, latest_, {{note_key(generation_note), generation}});
     else if (c.optimizer)
         save_training_state(latest_, c.train_network, *c.optimizer, c.position);
     saved_step_ = c.global_step;

@@ -49,6 +49,82 @@ std::vector<size_t> labels_of(const char *metric, const Tensor &outputs, const T
     return all;
 }
 
+// The classes of each sample, where a sample may be a position of a map.
+struct Classified {
+    size_t classes;
+    std::vector<size_t> predicted, labels;
+};
+
+// Moves the classes of [N,C,...] to the end.
+Tensor classes_last(const Tensor &t) {
+    std::vector<int> order{0};
+    for (int d = 2; d < t.rank(); d++)
+        order.push_back(d);
+    order.push_back(1);
+    return t.transpose(order);
+}
+
+// Returns the outputs [N,C,...] as rows of C, and likewise a label of the same shape. Throws
+// ShapeError for outputs of a rank below 2.
+std::pair<Tensor, Tensor> as_rows(const char *metric, const Tensor &outputs, const Tensor &label) {
+    if (outputs.rank() < 2 || outputs.shape()[1] < 1)
+        throw ShapeError(metric, both(outputs, label) + ", expected outputs [N,C] or [N,C,...]");
+    const int64_t classes = outputs.shape()[1];
+    if (outputs.rank() == 2) return {outputs, label};
+    Shape places{outputs.shape()[0]};
+    for (int d = 2; d < outputs.rank(); d++)
+        places.push_back(outputs.shape()[d]);
+    const Shape flat{places.elements(), classes};
+    const Tensor rows = classes_last(outputs).contiguous().reshape(flat);
+    if (label.shape() == outputs.shape())
+        return {rows, classes_last(label).contiguous().reshape(flat)};
+    if (!(label.shape() == places)) {
+        throw ShapeError(metric, both(outputs, label) + ", expected labels " + places.text() +
+                                     " or one-hot labels");
+    }
+    return {rows, label.contiguous().reshape({places.elements()})};
+}
+
+Classified classified(const char *metric, const Tensor &outputs, const Tensor &label) {
+    const auto [rows, labels] = as_rows(metric, outputs, label);
+    Classified all{size_t(rows.shape()[1]), {}, labels_of(metric, rows, labels)};
+    const std::vector<double> values = rows.to_vector<double>();
+    for (size_t i = 0; i < all.labels.size(); i++)
+        all.predicted.push_back(largest(values, i * all.classes, all.classes));
+    return all;
+}
+
+// Samples with any number of classes, row by row.
+struct Multilabelled {
+    size_t classes;
+    std::vector<double> predicted, labelled;  // 1 where the sample is of the class, else 0
+};
+
+Multilabelled multilabelled(const char *metric, const Tensor &outputs, const Tensor &label) {
+    if (!(outputs.shape() == label.shape()))
+        throw ShapeError(metric, both(outputs, label) + ", expected the same shape");
+    const auto [predicted, labelled] = as_rows(metric, outputs, label);
+    Multilabelled all{size_t(predicted.shape()[1]), predicted.to_vector<double>(),
+                      labelled.to_vector<double>()};
+    for (const auto *values : {&all.predicted, &all.labelled}) {
+        for (const double v : *values) {
+            if (v != 0 && v != 1) {
+                throw ShapeError(metric,
+                                 std::string(values == &all.labelled ? "a label" : "an output") +
+                                     " is " + std::to_string(v) + ", expected 0 or 1");
+            }
+        }
+    }
+    return all;
+}
+
+Labels labels_named(const char *metric, const std::string &eval_type) {
+    if (eval_type == "classification") return Labels::single;
+    if (eval_type == "multilabel") return Labels::multiple;
+    throw AttrError(metric,
+                    "eval_type is " + eval_type + ", expected classification or multilabel");
+}
+
 double share(const char *metric, double part, int64_t all) {
     if (all == 0) throw AttrError(metric, "no sample was given");
     return part / double(all);
@@ -64,12 +140,21 @@ int64_t samples_of(const Tensor &label) {
 
 }  // namespace
 
+Accuracy::Accuracy(const std::string &eval_type) : labels_(labels_named("accuracy", eval_type)) {}
+
 void Accuracy::update(const Tensor &outputs, const Tensor &label) {
-    const auto labels = labels_of("accuracy", outputs, label);
-    const auto values = outputs.to_vector<double>();
-    const auto classes = size_t(outputs.shape()[1]);
-    for (size_t i = 0; i < labels.size(); i++) {
-        right_ += largest(values, i * classes, classes) == labels[i];
+    if (labels_ == Labels::single) {
+        const Classified samples = classified("accuracy", outputs, label);
+        for (size_t i = 0; i < samples.labels.size(); i++)
+            right_ += samples.predicted[i] == samples.labels[i];
+        seen_ += int64_t(samples.labels.size());
+        return;
+    }
+    const Multilabelled samples = multilabelled("accuracy", outputs, label);
+    for (size_t i = 0; i < samples.predicted.size(); i += samples.classes) {
+        right_ += std::equal(samples.predicted.begin() + int64_t(i),
+                             samples.predicted.begin() + int64_t(i + samples.classes),
+                             samples.labelled.begin() + int64_t(i));
         seen_++;
     }
 }
@@ -171,23 +256,49 @@ double ConfusionMatrix::eval() const {
     return correct / all;
 }
 
-std::vector<double> Precision::eval_classes() const {
-    std::vector<double> all;
-    for (auto &c : per_class())
-        all.push_back(c.predicted > 0 ? c.correct / c.predicted : 0);
-    return all;
-}
-double Precision::eval() const {
-    return mean(eval_classes());
+ShareOfClasses::ShareOfClasses(const char *name, const std::string &eval_type, bool of_predicted)
+    : name_(name), labels_(labels_named(name, eval_type)), of_predicted_(of_predicted) {}
+
+void ShareOfClasses::keep_classes(size_t classes) {
+    if (classes_ && classes != classes_) {
+        throw ShapeError(name_, "outputs have C=" + std::to_string(classes) +
+                                    " classes, before they had " + std::to_string(classes_));
+    }
+    classes_ = classes;
 }
 
-std::vector<double> Recall::eval_classes() const {
+void ShareOfClasses::update(const Tensor &outputs, const Tensor &label) {
+    if (labels_ == Labels::multiple) {
+        const Multilabelled samples = multilabelled(name_, outputs, label);
+        keep_classes(samples.classes);
+        for (size_t i = 0; i < samples.predicted.size(); i++) {
+            if (i % samples.classes == 0) counts_.emplace_back();
+            counts_.back().correct += samples.predicted[i] * samples.labelled[i];
+            counts_.back().predicted += samples.predicted[i];
+            counts_.back().labelled += samples.labelled[i];
+        }
+        return;
+    }
+    const Classified samples = classified(name_, outputs, label);
+    keep_classes(samples.classes);
+    counts_.resize(samples.classes);
+    for (size_t i = 0; i < samples.labels.size(); i++) {
+        counts_[samples.labels[i]].labelled++;
+        counts_[samples.predicted[i]].predicted++;
+        counts_[samples.labels[i]].correct += samples.labels[i] == samples.predicted[i];
+    }
+}
+
+std::vector<double> ShareOfClasses::eval_classes() const {
+    share(name_, 0, int64_t(counts_.size()));
     std::vector<double> all;
-    for (auto &c : per_class())
-        all.push_back(c.labelled > 0 ? c.correct / c.labelled : 0);
+    for (const Count &c : counts_) {
+        const double of = of_predicted_ ? c.predicted : c.labelled;
+        all.push_back(of > 0 ? c.correct / of : 0);
+    }
     return all;
 }
-double Recall::eval() const {
+double ShareOfClasses::eval() const {
     return mean(eval_classes());
 }
 

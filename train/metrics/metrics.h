@@ -7,7 +7,8 @@
 //
 // Metrics of classifiers take outputs [N,C], logits or probabilities whose largest is the
 // prediction, and labels, N class numbers or [N,C] one-hot. update() throws ShapeError if they
-// don't fit each other, eval() AttrError before any update().
+// don't fit each other, eval() AttrError before any update(). Accuracy, Precision and Recall also
+// take a sample for each position of a map: outputs [N,C,...] and labels [N,...] or one-hot.
 #pragma once
 #include <string>
 #include <vector>
@@ -27,14 +28,22 @@ public:
     virtual double eval() const = 0;
 };
 
-// The share of samples whose prediction is their label.
+// What a classifier predicts, by MindSpore's eval_type: one class of a sample ("classification"),
+// or any number of them ("multilabel"). Then outputs and labels are of the same shape, with 1 where
+// the sample is of the class, else 0.
+enum class Labels { single, multiple };
+
+// The share of samples whose prediction is their label, for "multilabel" in all classes.
 class Accuracy : public Metric {
 public:
+    // Throws AttrError unless eval_type is "classification" or "multilabel".
+    explicit Accuracy(const std::string &eval_type = "classification");
     void clear() override { right_ = seen_ = 0; }
     void update(const Tensor &outputs, const Tensor &label) override;
     double eval() const override;
 
 private:
+    Labels labels_;
     int64_t right_ = 0, seen_ = 0;
 };
 
@@ -131,19 +140,49 @@ private:
     std::vector<int64_t> counts_;  // row by row
 };
 
-// For each class, Precision is correct / predicted, Recall is correct / labelled, and Fbeta is
-// (1 + beta^2) correct / (beta^2 labelled + predicted); 0 if the divisor is 0. eval() returns the
-// mean over the classes.
-class Precision : public ConfusionMatrix {
+// The base of Precision and Recall: the share of the classes predicted for a sample that are right,
+// or of the sample's classes that were predicted.
+class ShareOfClasses : public Metric {
 public:
+    void clear() override {
+        counts_.clear();
+        classes_ = 0;
+    }
+    // Also throws ShapeError if the number of classes changes.
+    void update(const Tensor &outputs, const Tensor &label) override;
+    // Returns a share for each class or, for "multilabel", for each sample; 0 if the divisor is 0.
     std::vector<double> eval_classes() const;
+    // Returns the mean of these.
     double eval() const override;
+
+protected:
+    ShareOfClasses(const char *name, const std::string &eval_type, bool of_predicted);
+
+private:
+    struct Count {
+        double correct = 0, predicted = 0, labelled = 0;
+    };
+    void keep_classes(size_t classes);
+
+    const char *name_;
+    Labels labels_;
+    bool of_predicted_;
+    size_t classes_ = 0;
+    std::vector<Count> counts_;  // by class, or by sample
 };
-class Recall : public ConfusionMatrix {
+class Precision : public ShareOfClasses {
 public:
-    std::vector<double> eval_classes() const;
-    double eval() const override;
+    explicit Precision(const std::string &eval_type = "classification")
+        : ShareOfClasses("precision", eval_type, true) {}
 };
+class Recall : public ShareOfClasses {
+public:
+    explicit Recall(const std::string &eval_type = "classification")
+        : ShareOfClasses("recall", eval_type, false) {}
+};
+
+// For each class, (1 + beta^2) correct / (beta^2 labelled + predicted), or 0 if the divisor is 0.
+// eval() returns the mean over the classes.
 class Fbeta : public ConfusionMatrix {
 public:
     explicit Fbeta(double beta);  // throws AttrError unless beta > 0

@@ -45,6 +45,17 @@ void check_padding(const char *op, const Padding &p) {
     }
 }
 
+// Throws ShapeError if the image has too few pixels along dimension d to fill `padding` more.
+void check_mirrored(const Tensor &image, int d, const char *pixels, int64_t padding, Border mode) {
+    const int64_t limit = mode == Border::REFLECT     ? image.size(d) - 1
+                          : mode == Border::SYMMETRIC ? image.size(d)
+                                                      : INT32_MAX;
+    if (padding <= limit) return;
+    throw ShapeError("Pad", "an image of " + image.shape().text() + " can't be padded by " +
+                                std::to_string(padding) + " " + pixels + ", at most by " +
+                                std::to_string(limit));
+}
+
 void check_range(const char *op, const char *what, const Range &r, double least) {
     if (!(r.low >= least && r.low <= r.high && std::isfinite(r.high))) {
         throw AttrError(op, std::string(what) + " is " + std::to_string(r.low) + " to " +
@@ -128,13 +139,12 @@ Tensor Pad::operator()(const Tensor &image) const {
     check_u8_image("Pad", image);
     const int64_t h = image.size(0), w = image.size(1), c = image.size(2);
     const Padding &p = padding_;
-    const int64_t most = mode_ == Border::REFLECT     ? std::min(h, w) - 1
-                         : mode_ == Border::SYMMETRIC ? std::min(h, w)
-                                                      : INT32_MAX;
-    if (std::max({p.left, p.top, p.right, p.bottom}) > most || c < 1 || c > 3) {
-        throw ShapeError("Pad", "an image of " + image.shape().text() + " can't be padded by " +
-                                    std::to_string(std::max({p.left, p.top, p.right, p.bottom})));
+    if (c < 1 || c > 3) {
+        throw ShapeError("Pad", "an image of " + image.shape().text() + " has " +
+                                    std::to_string(c) + " channels, expected 1 to 3");
     }
+    check_mirrored(image, 0, "rows", std::max(p.top, p.bottom), mode_);
+    check_mirrored(image, 1, "columns", std::max(p.left, p.right), mode_);
     const Tensor in = image.contiguous();
     const Tensor out = Tensor::empty({h + p.top + p.bottom, w + p.left + p.right, c}, DType::u8);
     const uint8_t *from = in.data<uint8_t>();
@@ -168,21 +178,27 @@ RandomCrop::RandomCrop(std::pair<int64_t, int64_t> size, Padding padding, bool p
     check_padding("RandomCrop", padding);
 }
 
+// With pad_if_needed, each of two opposite sides gets all that the image lacks, so the rectangle
+// may begin anywhere in the image, as in MindSpore.
+Padding RandomCrop::padding_of(const Tensor &image) const {
+    Padding p = padding_;
+    if (!if_needed_) return p;
+    const int64_t rows = image.size(0) + p.top + p.bottom;
+    const int64_t columns = image.size(1) + p.left + p.right;
+    const int64_t missing_rows = std::max<int64_t>(height_ - rows, 0);
+    const int64_t missing_columns = std::max<int64_t>(width_ - columns, 0);
+    p.top += missing_rows;
+    p.bottom += missing_rows;
+    p.left += missing_columns;
+    p.right += missing_columns;
+    return p;
+}
+
 Tensor RandomCrop::operator()(const Tensor &image, Draw &draw) const {
     check_image("RandomCrop", image);
-    Padding p = padding_;
-    const int64_t high = height_ - (image.size(0) + p.top + p.bottom);
-    const int64_t wide = width_ - (image.size(1) + p.left + p.right);
-    if (if_needed_ && high > 0) {
-        p.top += high;
-        p.bottom += high;
-    }
-    if (if_needed_ && wide > 0) {
-        p.left += wide;
-        p.right += wide;
-    }
-    const Tensor whole = p.left || p.top || p.right || p.bottom ? Pad(p, fill_, mode_)(image)
-                                                                : image;
+    const Padding p = padding_of(image);
+    const bool is_padded = p.left || p.top || p.right || p.bottom;
+    const Tensor whole = is_padded ? Pad(p, fill_, mode_)(image) : image;
     if (whole.size(0) < height_ || whole.size(1) < width_) {
         throw ShapeError("RandomCrop", "size is " + std::to_string(height_) + " x " +
                                            std::to_string(width_) + ", the padded image " +

@@ -74,8 +74,8 @@ struct Padding {
     int64_t left, top, right, bottom;
 };
 
-// Pads images of u8. With REFLECT the padding of each side must be less than the image's size, with
-// SYMMETRIC at most equal.
+// Pads images of u8. With REFLECT the padding of a side must be less than the image's size in that
+// direction, with SYMMETRIC at most equal.
 class Pad {
 public:
     Pad(Padding padding, Fill fill_value = {}, Border padding_mode = Border::CONSTANT);
@@ -87,8 +87,8 @@ private:
     Border mode_;
 };
 
-// Pads (images of u8 only) and cuts out a rectangle at a random place. With pad_if_needed a smaller
-// image is padded to the size on both sides; otherwise it is a ShapeError.
+// Pads (images of u8 only) and cuts out a rectangle at a random place. With pad_if_needed an image
+// that lacks rows or columns gets as many on each side; otherwise it is a ShapeError.
 class RandomCrop {
 public:
     explicit RandomCrop(int64_t size, Padding padding = Padding(0), bool pad_if_needed = false,
@@ -100,6 +100,8 @@ public:
     Tensor operator()(const Tensor &image, Draw &draw) const;
 
 private:
+    Padding padding_of(const Tensor &image) const;
+
     int64_t height_, width_;
     Padding padding_;
     bool if_needed_;

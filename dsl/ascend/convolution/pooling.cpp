@@ -504,6 +504,7 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
     c.divisor = scalar("divisor_override");
     for (auto &[name, t] : npu.types)
         c.dtype = t;
+    if (std::max(scalar("dilation_h"), scalar("dilation_w")) > 1) return false;
     if (c.down.kernel * c.across.kernel > max_taps ||
         c.down.shared() * c.across.shared() > max_shared)
         return false;

@@ -18,7 +18,7 @@ enum class Pooled { max, max_dx, mean, mean_dx };
 
 // Sets the program of `op`, an op of kernels/pooling/pool.h, in place of loops. Returns false if
 // there is none: for tensors that aren't dense, lines that don't fit the Unified Buffer, windows of
-// more than 64 pixels, and pixels that belong to more than 9 windows.
+// more than 64 pixels or with dilation, and pixels that belong to more than 9 windows.
 bool pool(const Ascend &npu, const Op &op, Pooled p);
 
 }  // namespace halyard::ascend

@@ -6,7 +6,10 @@
 #include "primitives/composites/composite.h"
 #include "primitives/composites/concat.h"
 #include "primitives/operators.h"
+#include "primitives/ops/attention_kernel.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
 #include "primitives/ops/softmax.h"
 #include "registry/op/reference_math.h"
@@ -47,32 +50,25 @@ struct Backward {
     double scale;
 
     std::vector<Tensor> operator()(std::span<const Tensor> dy) const {
-        const auto product = [](const Tensor &a, const Tensor &b, bool transpose_a,
-                                bool transpose_b) {
-            return run1("matmul", {a, b},
-                        {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
-        };
         const Tensor scaled = q * scale;
-        Tensor score = product(scaled, k, false, true) + mask;
+        Tensor score = F::matmul(scaled, k, false, true) + mask;
         if (causal) score = score + causal_mask(q.size(-2), k.size(-2), q.dtype());
         Tensor weight = F::softmax(score);
         // The weights of a query that attends to no key are 0.
         if (causal || mask.elements() > 1) {
-            const Tensor score_max = run1("reduce_max", {score},
-                                          {{"axis", Ints{-1}}, {"keep_dims", true}});
+            const Tensor score_max = F::reduce_max(score, {-1}, true);
             weight = F::select(F::equal(score_max, -INFINITY), 0, weight);
         }
-        const Tensor dscore = run1("softmax_dx", {weight, product(dy[0], v, false, true)});
-        const Tensor dq = product(dscore, k, false, false) * scale;
-        return {dq, product(dscore, scaled, true, false), product(weight, dy[0], true, false),
+        const Tensor dscore = kernel::softmax_dx(weight, F::matmul(dy[0], v, false, true));
+        const Tensor dq = F::matmul(dscore, k) * scale;
+        return {dq, F::matmul(dscore, scaled, true, false), F::matmul(weight, dy[0], true, false),
                 dscore};
     }
 };
 
 Tensor attended(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask, bool causal,
                 int64_t from, double scale) {
-    return run1("attention_kernel", {q, k, v, mask},
-                {{"causal", int64_t(causal)}, {"from", from}, {"scale", scale}});
+    return kernel::attention(q, k, v, mask, scale, int64_t(causal), from);
 }
 
 // Returns [from, to) of an axis, which is counted from the last.

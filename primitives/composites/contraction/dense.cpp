@@ -3,6 +3,8 @@
 
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/argument_checks.h"
+#include "primitives/ops/dense_kernel.h"
+#include "primitives/ops/matmul.h"
 #include "registry/op/reference_math.h"
 
 namespace halyard {
@@ -13,7 +15,7 @@ struct Dense : Composite {
         : Composite(
               "dense", "x[*] weight[n,k] bias[n] -> y[*]",
               "y = activation(x weight^T + bias), along the last dimension of x, which is k") {
-        choice("activation", activation_names());
+        choice<F::Activation>("activation");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::products, 16};
         samples = {"d0=1 d1=1 d2=1 k=1 n=1", "d0=2 d1=3 d2=9 k=9 n=5",
@@ -32,19 +34,18 @@ struct Dense : Composite {
         expect_extent(call, "bias.n", bias.shape()[0], "weight.n", weight.shape()[0]);
         // A gradient needs the input of the activation, so that is an op of its own while a tape
         // records.
-        const std::string activation = call.choice("activation");
-        const bool separate = activation != "none" && Tape::current();
+        const F::Activation activation = call.choice("activation");
+        const bool separate = activation != F::Activation::none && Tape::current();
         Shape s = x.shape();
         int64_t rows = 1;
         for (int d = 0; d + 1 < s.rank(); d++)
             rows *= s[d];
         s[s.rank() - 1] = weight.shape()[0];
-        const Tensor y = reshaped(
-            run1("dense_kernel", {reshaped(x, {rows, x.size(-1)}), weight, bias},
-                 {{"transpose_b", true},
-                  {"activation", separate ? std::string("none") : activation}}),
-            s);
-        return {separate ? run1(activation.c_str(), {y}) : y};
+        const Tensor y = reshaped(kernel::dense(reshaped(x, {rows, x.size(-1)}), weight, bias,
+                                                false, true,
+                                                separate ? F::Activation::none : activation),
+                                  s);
+        return {separate ? run1(activation.text().c_str(), {y}) : y};
     }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &weight = p("weight"), &bias = p("bias");
@@ -72,7 +73,7 @@ struct Dense : Composite {
 // c = A B, where A is a or its transpose, and B likewise: dA = dc B^T, dB = A^T dc. The transpose
 // of a product swaps its factors.
 Tensor matmul(const Tensor &x, bool transpose_x, const Tensor &y, bool transpose_y) {
-    return run1("matmul", {x, y}, {{"transpose_a", transpose_x}, {"transpose_b", transpose_y}});
+    return F::matmul(x, y, transpose_x, transpose_y);
 }
 
 // in = {b, dc}.

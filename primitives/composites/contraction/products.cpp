@@ -6,6 +6,8 @@
 #include "primitives/composites/argument_checks.h"
 #include "primitives/composites/einsum.h"
 #include "primitives/operators.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard {
 namespace {
@@ -17,20 +19,20 @@ Tensor batches(const Call &call, const Tensor &a, const Tensor &b) {
     expect_rank(call, "b", b, 3);
     expect_extent(call, "b.k", b.shape()[1], "a.k", a.shape()[2]);
     expect_extent(call, "b.g", b.shape()[0], "a.g", a.shape()[0]);
-    return run1("matmul", {a, b});
+    return F::matmul(a, b);
 }
 Tensor matrices(const Call &call, const Tensor &a, const Tensor &b) {
     expect_rank(call, "a", a, 2);
     expect_rank(call, "b", b, 2);
     expect_extent(call, "b.k", b.shape()[0], "a.k", a.shape()[1]);
-    return run1("matmul", {a, b});
+    return F::matmul(a, b);
 }
 
 Tensor times_vector(const Call &call, const Tensor &matrix, const Tensor &vector) {
     expect_rank(call, "a", matrix, 2);
     expect_rank(call, "b", vector, 1);
     expect_extent(call, "b.k", vector.elements(), "a.k", matrix.shape()[1]);
-    return reshaped(run1("matmul", {matrix, reshaped(vector, {vector.elements(), 1})}),
+    return reshaped(F::matmul(matrix, reshaped(vector, {vector.elements(), 1})),
                     {matrix.shape()[0]});
 }
 
@@ -78,13 +80,23 @@ DType wide(DType d) {
     return bytes_of(d) == 2 ? DType::f32 : d;
 }
 
-// Returns beta x + alpha product. Factors of 1 are left out, and so is x if beta is 0: x may then
-// hold anything.
+// Returns t times a factor, which is left out if it is 1. Throws AttrError for a fraction of
+// integers.
+Tensor times(const Call &call, const Tensor &t, const char *factor) {
+    const double by = call.real(factor);
+    if (by == 1) return t;
+    if (!is_integer(t.dtype())) return t * by;
+    if (by != std::nearbyint(by) || std::fabs(by) > INT32_MAX) {
+        throw AttrError(call.op(), std::string(factor) + " is " + std::to_string(by) +
+                                       ", expected an integer for " + name_of(t.dtype()));
+    }
+    return t * int64_t(by);
+}
+
+// Returns beta x + alpha product. If beta is 0, x is left out: it may then hold anything.
 Tensor weighted(const Call &call, const Tensor &x, const Tensor &product) {
-    const double alpha = call.real("alpha");
-    const double beta = call.real("beta");
-    const auto times = [](const Tensor &t, double by) { return by == 1 ? t : t * by; };
-    return beta == 0 ? times(product, alpha) : times(product, alpha) + times(x, beta);
+    const Tensor scaled = times(call, product, "alpha");
+    return call.real("beta") == 0 ? scaled : scaled + times(call, x, "beta");
 }
 
 // Returns `product` of the second and third input, which checks their ranks, added to the first.
@@ -143,7 +155,7 @@ struct ProductName : Composite {
                 Product how)
         : Composite(name, signature, formula), a(std::move(as)), b(std::move(bs)), c(std::move(cs)),
           product(how) {
-        dtypes = {"f32", "f16", "bf16", "f64"};
+        dtypes = {"f32", "f16", "bf16", "f64", "i32"};
         contract = {Contract::products, 16};
         samples = std::move(problems);
     }
@@ -160,7 +172,7 @@ struct TensorDot : Composite {
               "y = sum of a b over a's axes axes_a and b's axes axes_b; a's other axes, then b's") {
         at_call("axes_a", AttrKind::ints, "");
         at_call("axes_b", AttrKind::ints, "");
-        dtypes = {"f32", "f16", "bf16", "f64"};
+        dtypes = {"f32", "f16", "bf16", "f64", "i32"};
         contract = {Contract::products, 16};
         samples = {"d0=2 d1=3 d2=5 axes_a=1,2 axes_b=-2,-1", "d0=2 d1=3 d2=3 axes_a=1 axes_b=2"};
     }
@@ -208,10 +220,9 @@ struct VecDot : ProductName {
     }
     Result compose(const Call &call) const override {
         const DType given = call[0].dtype();
-        const Tensor products = run1(
-            "mul", {cast_to(call[0], wide(given)), cast_to(call[1], wide(given))});
-        const Ints axis{normal_axis("vecdot", call.integer("axis"), products.rank())};
-        return {cast_to(run1("reduce_sum", {products}, {{"axis", axis}}), given)};
+        const Tensor products = cast_to(call[0], wide(given)) * cast_to(call[1], wide(given));
+        const int axis = normal_axis("vecdot", call.integer("axis"), products.rank());
+        return {cast_to(F::reduce_sum(products, {axis}), given)};
     }
 };
 
@@ -261,16 +272,15 @@ HALYARD_COMPOSITES {
     composites.add<TensorDot>();
     composites.add<AddProduct>(
         "addmm", "x[m,n] a[m,k] b[k,n] -> y[m,n]", "y = beta x + alpha a b; x broadcasts", "mk",
-        "kn", "mn", std::vector<std::string>{"m=5 k=7 n=4", "m=9 k=20 n=17 beta=0.5 alpha=-2"},
+        "kn", "mn", std::vector<std::string>{"m=5 k=7 n=4", "m=9 k=20 n=17 beta=3 alpha=-2"},
         matrices);
     composites.add<AddProduct>(
         "addmv", "x[m] a[m,k] b[k] -> y[m]", "y = beta x + alpha a b; x broadcasts", "mk", "k", "m",
-        std::vector<std::string>{"m=5 k=7", "m=9 k=20 beta=0.5 alpha=-2"}, times_vector);
+        std::vector<std::string>{"m=5 k=7", "m=9 k=20 beta=3 alpha=-2"}, times_vector);
     composites.add<AddProduct>(
         "baddbmm", "x[g,m,n] a[g,m,k] b[g,k,n] -> y[g,m,n]",
         "y = beta x + alpha a b, matrix by matrix; x broadcasts", "gmk", "gkn", "gmn",
-        std::vector<std::string>{"g=3 m=5 k=7 n=4", "g=2 m=9 k=20 n=17 beta=0.5 alpha=-2"},
-        batches);
+        std::vector<std::string>{"g=3 m=5 k=7 n=4", "g=2 m=9 k=20 n=17 beta=3 alpha=-2"}, batches);
 }
 
 }  // namespace halyard

@@ -4,7 +4,12 @@
 
 #include "primitives/composites/argument_checks.h"
 #include "primitives/composites/concat.h"
+#include "primitives/composites/indexing/indexing.h"
 #include "primitives/operators.h"
+#include "primitives/ops/cast.h"
+#include "primitives/ops/quantize_kernels.h"
+#include "primitives/ops/quantized_matmul.h"
+#include "primitives/ops/reduce.h"
 #include "registry/op/reference_math.h"
 
 namespace halyard {
@@ -31,14 +36,13 @@ Tensor in_fours(const Tensor &x, int axis) {
     if (more == 0 || n == 0) return x;
     Ints padding(static_cast<size_t>(-2 * axis), 0);
     padding.back() = more;
-    return run1("pad", {x}, {{"padding", padding}});
+    return composite::pad(x, padding);
 }
 Tensor product(const Tensor &a, const Tensor &b) {
-    return run1("integer_product", {in_fours(a, -1), in_fours(b, -2)});
+    return kernel::integer_product(in_fours(a, -1), in_fours(b, -2));
 }
 Tensor sum(const Tensor &t, int axis) {
-    return run1("reduce_sum", {run1("cast", {t}, {{"dtype", DType::i32}})},
-                {{"axis", Ints{axis}}, {"keep_dims", true}});
+    return F::reduce_sum(F::cast(t, DType::i32), {axis}, true);
 }
 Tensor times(const Tensor &t, int64_t by) {
     return t * Tensor::scalar(double(by), DType::i32);
@@ -86,10 +90,9 @@ Tensor quantized_product(const Call &call, const Tensor &x, const Tensor &weight
         const Tensor y = cast_to(sums - excess, DType::f32) * scaled(weight_scale, x_scale);
         return y + bias;
     }
-    return run1("requantize_kernel",
-                {sums, excess, scaled(weight_scale, x_scale / y_scale), scaled(bias, 1 / y_scale),
-                 Tensor::scalar(double(y_zero_point), DType::i32)},
-                {{"dtype", dtype}});
+    return kernel::requantize(sums, excess, scaled(weight_scale, x_scale / y_scale),
+                              scaled(bias, 1 / y_scale),
+                              Tensor::scalar(double(y_zero_point), DType::i32), dtype);
 }
 
 // Returns the windows of all taps, concatenated along the channels: [n,oh,ow,u*v*c].
@@ -130,10 +133,8 @@ struct Quantize : Composite {
         expect_dtype(call, "x", call[0], DType::f32);
         expect_dtype(call, "scale", call[1], DType::f32);
         expect_dtype(call, "zero_point", call[2], DType::i32);
-        return {run1("quantize_kernel",
-                     {call[0], along_axis(call, "scale", call[1], call[0]),
-                      along_axis(call, "zero_point", call[2], call[0])},
-                     {{"dtype", dtype}})};
+        return {kernel::quantize(call[0], along_axis(call, "scale", call[1], call[0]),
+                                 along_axis(call, "zero_point", call[2], call[0]), dtype)};
     }
     void reference(Problem &p) const override {
         Array y(p("x").shape);
@@ -159,8 +160,8 @@ struct Dequantize : Composite {
         if (call[0].dtype() != DType::i8) expect_dtype(call, "x", call[0], DType::u8);
         expect_dtype(call, "scale", call[1], DType::f32);
         expect_dtype(call, "zero_point", call[2], DType::i32);
-        return {run1("dequantize_kernel", {call[0], along_axis(call, "scale", call[1], call[0]),
-                                           along_axis(call, "zero_point", call[2], call[0])})};
+        return {kernel::dequantize(call[0], along_axis(call, "scale", call[1], call[0]),
+                                   along_axis(call, "zero_point", call[2], call[0]))};
     }
     void reference(Problem &p) const override {
         Array y(p("x").shape);
@@ -330,9 +331,8 @@ struct QuantConv2d : QuantizedProduct {
             throw AttrError("quant_conv2d", "pad is " + std::to_string(pad) + ", expected 0 to " +
                                                 std::to_string(INT32_MAX / 4));
         }
-        const Tensor x = pad ? run1("pad", {call[0]},
-                                    {{"padding", Ints{pad, pad, pad, pad}},
-                                     {"value", double(call.integer("x_zero_point"))}})
+        const Tensor x = pad ? composite::pad(call[0], {pad, pad, pad, pad},
+                                              double(call.integer("x_zero_point")))
                              : call[0];
         for (int d : {2, 3}) {
             if (x.size(d) < weight.size(d) || weight.size(d) == 0) {

@@ -8,31 +8,60 @@
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/composite.h"
 #include "primitives/composites/concat.h"
+#include "primitives/composites/indexing/indexing.h"
 #include "primitives/facts.h"
 #include "primitives/operators.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
 
-using Given = std::vector<std::pair<std::string, AttrValue>>;
+// conv2d with the attributes of a call in its last two dimensions. A vector has height 1.
+class PlanarConvolution {
+public:
+    PlanarConvolution(const Call &call, const Dims &f)
+        : stride_(pair(f, "stride")), pad_mode_(call.choice("pad_mode")), padding_(padding(f)),
+          dilation_(pair(f, "dilation")), group_(f.at("group")) {}
 
-// Returns conv2d's attributes for the last two dimensions of a call. A vector has height 1.
-Given planar(const Call &call, const Dims &f) {
-    const auto value = [&](const std::string &name, int64_t otherwise) {
+    Tensor operator()(const Tensor &x, const Tensor &weight) const {
+        return F::conv2d(x, weight, stride_, pad_mode_, padding_, dilation_, group_);
+    }
+    Tensor dx(const Tensor &x, const Tensor &weight, const Tensor &dy) const {
+        return kernel::conv2d_dx(x, weight, dy, stride_, pad_mode_, padding_, dilation_, group_);
+    }
+    Tensor dweight(const Tensor &x, const Tensor &weight, const Tensor &dy) const {
+        return kernel::conv2d_dweight(x, weight, dy, stride_, pad_mode_, padding_, dilation_,
+                                      group_);
+    }
+    std::vector<std::pair<std::string, AttrValue>> attributes() const {
+        return {{"stride", stride_},
+                {"pad_mode", pad_mode_},
+                {"padding", padding_},
+                {"dilation", dilation_},
+                {"group", group_}};
+    }
+
+private:
+    static int64_t value(const Dims &f, const std::string &name, int64_t otherwise) {
         const auto it = f.find(name);
         return it == f.end() ? otherwise : it->second;
-    };
-    const auto pair = [&](const std::string &name) {
-        return Ints{value(name + "_h", 1), value(name + "_w", 1)};
-    };
-    return {
-        {"stride", pair("stride")},
-        {"pad_mode", call.choice("pad_mode")},
-        {"padding", Ints{value("top", 0), value("bottom", 0), value("left", 0), value("right", 0)}},
-        {"dilation", pair("dilation")},
-        {"group", f.at("group")}};
-}
+    }
+    static Ints pair(const Dims &f, const std::string &name) {
+        return {value(f, name + "_h", 1), value(f, name + "_w", 1)};
+    }
+    static Ints padding(const Dims &f) {
+        return {value(f, "top", 0), value(f, "bottom", 0), value(f, "left", 0),
+                value(f, "right", 0)};
+    }
+
+    Ints stride_;
+    F::PadMode pad_mode_;
+    Ints padding_, dilation_;
+    int64_t group_;
+};
 
 // Returns a tensor of this shape. Its elements are undefined; the kernel reads only its shape.
 Tensor shape_alone(const Shape &s, DType dtype) {
@@ -46,21 +75,20 @@ Tensor lifted(const Tensor &t) {  // [a,b,w] -> [a,b,1,w]
 }
 
 // Returns the gradient of conv2d in an input of shape `y`.
-Tensor spread(const Tensor &x, const Tensor &weight, const Shape &y, const Given &attrs) {
-    return run1("conv2d_dx", {shape_alone(y, x.dtype()), weight, x}, attrs);
+Tensor spread(const Tensor &x, const Tensor &weight, const Shape &y,
+              const PlanarConvolution &conv) {
+    return conv.dx(shape_alone(y, x.dtype()), weight, x);
 }
 
 // Returns the gradients of y = activation(conv2d(x, weight) + bias + z), with or without z, for
 // activations that only clamp.
 std::vector<Tensor> cut_gradients(const std::vector<Tensor> &in, const Tensor &y, const Tensor &dy,
-                                  const std::string &activation, const Given &attrs) {
+                                  const std::string &activation, const PlanarConvolution &conv) {
     Tensor dsum = dy;
-    if (activation == "relu") dsum = run1("relu_dx", {y, dy});
-    if (activation == "relu6")
-        dsum = run1("hard_tanh_dx", {y, dy}, {{"min_val", 0.0}, {"max_val", 6.0}});
-    const Tensor dbias = run1("reduce_sum", {dsum}, {{"axis", Ints{0, 2, 3}}});
-    return {run1("conv2d_dx", {in[0], in[1], dsum}, attrs),
-            run1("conv2d_dweight", {in[0], in[1], dsum}, attrs), dbias, dsum};
+    if (activation == "relu") dsum = kernel::relu_dx(y, dy);
+    if (activation == "relu6") dsum = kernel::hard_tanh_dx(y, dy, 0.0, 6.0);
+    const Tensor dbias = F::reduce_sum(dsum, {0, 2, 3});
+    return {conv.dx(in[0], in[1], dsum), conv.dweight(in[0], in[1], dsum), dbias, dsum};
 }
 
 Tensor act(const Tensor &sum, const std::string &activation) {
@@ -96,7 +124,7 @@ struct SpatialConvolution : Composite {
                     formula),
           dims(last(rank)) {
         per_dimension("stride", "1");
-        choice("pad_mode", {"valid", "same", "pad"});
+        choice<F::PadMode>("pad_mode");
         std::vector<std::string> zeros, sides;
         for (const Line &l : dims) {
             for (const std::string &side : {l.before, l.after}) {
@@ -245,8 +273,9 @@ struct Conv : SpatialConvolution {
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
         if (dims.size() == 3) return of_volumes(call, f);
-        return {reshaped(run1("conv2d", {lifted(call[0]), lifted(call[1])}, planar(call, f)),
-                         {f.at("n"), f.at("o"), f.at("ow")})};
+        const PlanarConvolution conv(call, f);
+        return {
+            reshaped(conv(lifted(call[0]), lifted(call[1])), {f.at("n"), f.at("o"), f.at("ow")})};
     }
     void reference(Problem &p) const override {
         const auto [y, size] = convolved(p);
@@ -260,9 +289,8 @@ private:
         const int64_t n = f.at("n"), c = f.at("c"), o = f.at("o"), t = f.at("t"), h = f.at("h"),
                       w = f.at("w"), od = f.at("od"), stride = f.at("stride_d");
         const int64_t front = f.at("pad_front"), back = f.at("pad_back");
-        const Tensor x = front + back
-                             ? run1("pad", {call[0]}, {{"padding", Ints{0, 0, 0, 0, front, back}}})
-                             : call[0];
+        const Tensor x = front + back ? composite::pad(call[0], {0, 0, 0, 0, front, back})
+                                      : call[0];
         std::vector<Tensor> taps;
         for (int64_t k = 0; k < t; k++) {
             const int64_t from = k * f.at("dilation_d");
@@ -273,7 +301,7 @@ private:
         }
         const Tensor images = reshaped(F::stack(taps, 3), {n * od, c * t, h, w});
         const Tensor weight = reshaped(call[1], {o, c / f.at("group") * t, f.at("u"), f.at("v")});
-        const Tensor y = run1("conv2d", {images, weight}, planar(call, f));
+        const Tensor y = PlanarConvolution(call, f)(images, weight);
         return {transposed(reshaped(y, {n, od, o, f.at("oh"), f.at("ow")}), {0, 2, 1, 3, 4})};
     }
 };
@@ -325,11 +353,11 @@ struct ConvTranspose : SpatialConvolution {
         const int64_t outs = f.at("k") * f.at("group");
         if (dims.size() == 2) {
             const Shape y{f.at("n"), outs, f.at("oh"), f.at("ow")};
-            return {spread(call[0], call[1], y, planar(call, f))};
+            return {spread(call[0], call[1], y, {call, f})};
         }
         const Shape line{f.at("n"), outs, f.at("ow")};
         const Shape y{line[0], line[1], 1, line[2]};
-        return {reshaped(spread(lifted(call[0]), lifted(call[1]), y, planar(call, f)), line)};
+        return {reshaped(spread(lifted(call[0]), lifted(call[1]), y, {call, f}), line)};
     }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &weight = p("weight");
@@ -371,9 +399,8 @@ private:
         const Tensor images = reshaped(transposed(cast_to(call[0], sums), {0, 2, 1, 3, 4}),
                                        {n * d, c, h, w});
         const Tensor weight = reshaped(cast_to(call[1], sums), {c, k * t, f.at("u"), f.at("v")});
-        const Tensor taps = reshaped(
-            spread(images, weight, {n * d, outs * t, oh, ow}, planar(call, f)),
-            {n, d, outs, t, oh, ow});
+        const Tensor taps = reshaped(spread(images, weight, {n * d, outs * t, oh, ow}, {call, f}),
+                                     {n, d, outs, t, oh, ow});
         const Shape whole{n, outs, std::max((d - 1) * stride + (t - 1) * dilation + 1, front + od),
                           oh, ow};
         Tensor y;
@@ -405,8 +432,10 @@ struct Conv2dAct : SpatialConvolution {
                                     : "y = activation(conv2d(x, weight) + bias)",
                              with_z ? " bias[o] z[n,o,oh,ow]" : " bias[o]"),
           shortcut(with_z) {
-        choice("activation", {"relu", "relu6", "none", "elu", "gelu", "hard_sigmoid", "hard_swish",
-                              "mish", "sigmoid", "silu", "softplus", "tanh"});
+        choice("activation",
+               {"relu", "relu6", "none", "elu", "gelu", "hard_sigmoid", "hard_swish", "mish",
+                "sigmoid", "silu", "softplus", "tanh"},
+               "ConvActivation");
         shrinking();
         samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
                    "n=2 c=3 h=5 w=7 o=4 u=3 v=3 pad_mode=same stride=2,2 activation=relu6",
@@ -414,28 +443,29 @@ struct Conv2dAct : SpatialConvolution {
                    "activation=none",
                    "n=2 c=5 h=4 w=4 o=3 u=1 v=1 activation=tanh"};
     }
+    // The first choices. The samples have no others but tanh.
+    enum Activation : int64_t { relu, relu6, none };
     static double activated(int64_t activation, double v) {
-        if (activation == 0) return v < 0 ? 0 : v;
-        if (activation == 1) return std::clamp(v, 0.0, 6.0);
-        return activation == 2 ? v : std::tanh(v);  // The samples have no others.
+        if (activation == relu) return v < 0 ? 0 : v;
+        if (activation == relu6) return std::clamp(v, 0.0, 6.0);
+        return activation == none ? v : std::tanh(v);
     }
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
         const std::string &activation = call.choice("activation");
         const bool cuts = activation == "none" || activation == "relu" || activation == "relu6";
         const DType dtype = call[0].dtype();
-        const Given attrs = planar(call, f);
+        const PlanarConvolution conv(call, f);
         if (dtype == DType::f64) {
             for (size_t k = 2; k < call.in.size(); k++)
                 expect_one_dtype(call.in, {0, k});
-            const Tensor sum = run1("conv2d", {call[0], call[1]}, attrs) +
-                               reshaped(call[2], {f.at("o"), 1, 1});
+            const Tensor sum = conv(call[0], call[1]) + reshaped(call[2], {f.at("o"), 1, 1});
             return {act(shortcut ? sum + call[3] : sum, activation)};
         }
         std::vector<Tensor> given;  // 16-bit floats are computed in f32 and rounded once.
         for (const Tensor &t : call.in)
             given.push_back(cast_to(t, DType::f32));
-        Given clamped = attrs;
+        auto clamped = conv.attributes();
         if (activation.starts_with("relu")) clamped.push_back({"low", 0.0});
         if (activation == "relu6") clamped.push_back({"high", 6.0});
         const RegisteredOp &kernel = find_op(shortcut ? "conv2d_bias_add_clamp"
@@ -443,8 +473,8 @@ struct Conv2dAct : SpatialConvolution {
         const Tensor y = dispatch1(kernel, given, Attrs(kernel.record, clamped));
         if (Tape *tape = Tape::current()) {
             const std::string cut = cuts ? activation : "none";
-            tape->record(given, {y}, [given, y, cut, attrs](std::span<const Tensor> dy) {
-                std::vector<Tensor> d = cut_gradients(given, y, dy[0], cut, attrs);
+            tape->record(given, {y}, [given, y, cut, conv](std::span<const Tensor> dy) {
+                std::vector<Tensor> d = cut_gradients(given, y, dy[0], cut, conv);
                 d.resize(given.size());
                 return d;
             });

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "primitives/autograd/recorded.h"
+#include "primitives/ops/fold_kernel.h"
 
 namespace halyard {
 namespace {
@@ -77,16 +78,13 @@ Tensor folded(const Tensor &x, const Windows &s) {
     const int64_t n = x.shape()[0];
     const int64_t c = x.shape()[1] / (s.kernel[0] * s.kernel[1]);
     const auto pair = [](const int64_t(&v)[2]) { return Ints{v[0], v[1]}; };
-    const auto kernel = [&] {
+    const auto sums = [&] {
         const StopTape stop;
-        return run1("fold_kernel",
-                    {reshaped(x, {n * c, s.kernel[0], s.kernel[1], s.count[0], s.count[1]})},
-                    {{"output_size", Ints{s.image[0], s.image[1]}},
-                     {"dilation", pair(s.dilation)},
-                     {"padding", pair(s.padding)},
-                     {"stride", pair(s.stride)}});
+        return kernel::fold(reshaped(x, {n * c, s.kernel[0], s.kernel[1], s.count[0], s.count[1]}),
+                            {s.image[0], s.image[1]}, pair(s.dilation), pair(s.padding),
+                            pair(s.stride));
     };
-    return recorded(x, kernel().reshape({n, c, s.image[0], s.image[1]}),
+    return recorded(x, sums().reshape({n, c, s.image[0], s.image[1]}),
                     [s](const Tensor &dy) { return unfolded(dy, s); });
 }
 

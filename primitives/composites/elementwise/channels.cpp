@@ -1,6 +1,8 @@
 // Ops that have one number for each channel, dimension 1 or the last one.
 #include "primitives/composites/composite.h"
 #include "primitives/operators.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/formula.h"
 
 namespace halyard {
 namespace {
@@ -11,7 +13,7 @@ struct BiasAdd : Composite {
     BiasAdd()
         : Composite("bias_add", "x[*] bias[c] -> y[*]",
                     "y = x + bias, along dimension 1 (NCHW) or the last (NHWC)") {
-        choice("data_format", {"NCHW", "NHWC"});
+        choice<F::DataFormat>("data_format");
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
         contract = {Contract::elementwise, 0.5};
         samples = {"d0=2 d1=3 d2=4 c=3", "d0=2 d1=3 d2=4 c=4 data_format=NHWC"};
@@ -27,7 +29,7 @@ struct BiasAdd : Composite {
             throw ShapeError("bias_add",
                              "bias has rank " + std::to_string(bias.rank()) + ", expected 1");
         }
-        const bool channels_last = call.integer("data_format") == 1;
+        const bool channels_last = call.integer("data_format") == F::DataFormat::NHWC;
         const int c = channels_last ? x.rank() - 1 : 1;
         if (bias.shape()[0] != x.shape()[c]) {
             throw ShapeError("bias_add", "bias.c is " + std::to_string(bias.shape()[0]) +
@@ -44,7 +46,7 @@ struct BiasAdd : Composite {
         const Array &x = p("x"), &bias = p("bias");
         Array y(x.shape);
         int64_t inner = 1;
-        if (p["data_format"] == 0) {
+        if (p["data_format"] == F::DataFormat::NCHW) {
             for (int d = 2; d < x.shape.rank(); d++)
                 inner *= x.shape[d];
         }
@@ -82,7 +84,7 @@ struct PRelu : Composite {
         if (x.rank() > 0) s.push_back(c);
         for (int d = 2; d < x.rank(); d++)
             s.push_back(1);
-        return {run1("prelu_kernel", {x, reshaped(weight, s)})};
+        return {kernel::prelu(x, reshaped(weight, s))};
     }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &weight = p("weight");

@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "primitives/composites/composite.h"
+#include "primitives/composites/reduction/statistics.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 
 namespace halyard {
@@ -18,7 +20,7 @@ Tensor number(double v, const Tensor &like) {
 }
 
 Tensor norm(const Tensor &x) {
-    return run1("reduce_l2", {x}, {{"axis", Ints()}});
+    return F::reduce_l2(x);
 }
 
 // Returns x in the dtype that its norm is computed in: f32 for 16-bit floats.
@@ -59,7 +61,7 @@ struct ClipByNorm : Composite {
                                                  ", expected a float");
         }
         const Tensor x = widened(call[0]);
-        const Tensor size = run1("norm", {x}, {{"ord", ord}}) + 1e-6;
+        const Tensor size = composite::norm(x, ord) + 1e-6;
         return {cast_to(x * F::minimum(max_norm / size, 1), call[0].dtype())};
     }
     static double reference_norm(const std::vector<double> &x, double ord) {

@@ -1,12 +1,13 @@
-// Ops that move elements by lists of places, composed of
-// gather_kernel.
-#include "primitives/composites/composite.h"
+// Ops that move elements by lists of places, composed of gather_kernel.
+#include "primitives/composites/indexing/indexing.h"
 
 #include <algorithm>
 
 #include "primitives/autograd/recorded.h"
+#include "primitives/composites/composite.h"
 #include "primitives/composites/places.h"
 #include "primitives/composites/rows.h"
+#include "primitives/ops/gather.h"
 
 namespace halyard {
 namespace {
@@ -30,10 +31,9 @@ Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instea
     }
     const int64_t n = x.shape()[axis];
     if (n == 0 || s.elements() == 0) return Tensor::zeros(s, x.dtype());
-    return reshaped(run1("gather_kernel",
-                         {reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype())},
-                         {{"all_within", true}}),
-                    s);
+    return reshaped(
+        kernel::gather(reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype()), true),
+        s);
 }
 
 // The adjoint of take() for an x whose axis has n elements.
@@ -48,9 +48,9 @@ Tensor given_back(const Tensor &dy, int axis, const Places &places, int64_t n) {
     if (s.elements() == 0 || dy.elements() == 0) return Tensor::zeros(s, dy.dtype());
     const auto m = int64_t(places.size());
     const Tensor shape_of_x = Tensor::scalar(0, dy.dtype()).expand({outer, n, inner});
-    return reshaped(run1("gather_kernel_dx",
-                         {shape_of_x, Tensor::from(places, {m}), reshaped(dy, {outer, m, inner})}),
-                    s);
+    return reshaped(
+        kernel::gather_dx(shape_of_x, Tensor::from(places, {m}), reshaped(dy, {outer, m, inner})),
+        s);
 }
 
 Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
@@ -108,7 +108,7 @@ Tensor repeated(const char *op, const Tensor &x, int axis, int64_t times, bool e
                     s);
 }
 
-enum PadMode { constant, reflect, replicate, circular, symmetric };
+enum BorderMode { constant, reflect, replicate, circular, symmetric };
 
 // The number of elements around x along each axis, at most 2^31-1 on each side.
 struct Border {
@@ -148,7 +148,7 @@ Tensor bordered(const Tensor &x, const Border &b, double value) {
 }
 
 // Returns the index whose element is at index i of an axis of n, for i outside of it.
-int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
+int64_t mirrored(int64_t i, int64_t n, BorderMode mode) {
     if (mode == reflect) return i < 0 ? -i : 2 * (n - 1) - i;
     if (mode == replicate) return i < 0 ? 0 : n - 1;
     if (mode == circular) return i < 0 ? i + n : i - n;
@@ -157,7 +157,7 @@ int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
 
 // Fills y with x, and with x's elements around it by one of the modes that copy. The innermost axis
 // is filled first, then whole rows of y along the others.
-void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
+void surround(const Tensor &y, const Tensor &x, const Border &b, BorderMode mode) {
     std::vector<Tensor> within = {y};  // Element d has x's extents along the axes before d.
     for (int d = 0; d < x.rank(); d++)
         within.push_back(within.back().slice(d, b.before[d], b.before[d] + x.shape()[d]));
@@ -176,7 +176,7 @@ void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
 }
 
 // Throws AttrError for a border that is wider than x's elements can fill.
-void check_border(const Tensor &x, const Border &b, PadMode mode) {
+void check_border(const Tensor &x, const Border &b, BorderMode mode) {
     for (int d = 0; d < x.rank(); d++) {
         const int64_t n = x.shape()[d];
         const int64_t max_padding = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
@@ -191,7 +191,7 @@ void check_border(const Tensor &x, const Border &b, PadMode mode) {
 }
 
 // Returns x with x's elements around it by one of the modes that copy.
-Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
+Tensor surrounded(const Tensor &x, const Border &b, BorderMode mode) {
     check_border(x, b, mode);
     const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
     const bool apart = x.rank() > 0 && b.before[0] == 0 && b.after[0] == 0;
@@ -454,12 +454,8 @@ struct Pad : Composite {
                     "y = x with padding[0] elements before and padding[1] after along the last "
                     "axis, padding[2], [3] along the one before it, ...") {
         at_call("padding", AttrKind::ints, "");
-        attrs.push_back({"mode",
-                         AttrKind::choice,
-                         "constant",
-                         {"constant", "reflect", "replicate", "circular", "symmetric"},
-                         {},
-                         true});
+        choice_at_call("mode", {"constant", "reflect", "replicate", "circular", "symmetric"},
+                       "BorderMode");
         at_call("value", AttrKind::real, "0");
         samples = {"d0=2 d1=3 d2=5 padding=1,2",
                    "d0=2 d1=3 d2=5 padding=2,4,1,0 mode=reflect",
@@ -471,7 +467,7 @@ struct Pad : Composite {
     Result compose(const Call &call) const override {
         const Tensor &x = call[0];
         const Ints &padding = call.ints("padding");
-        const auto mode = (PadMode)call.integer("mode");
+        const auto mode = (BorderMode)call.integer("mode");
         if (padding.size() % 2 || padding.size() > 2 * size_t(x.rank())) {
             throw AttrError("pad", "padding has " + std::to_string(padding.size()) +
                                        " values, expected an even number up to " +
@@ -513,7 +509,7 @@ struct Pad : Composite {
                 const int k = 2 * (rank - 1 - d);
                 const int64_t n = x.shape[d];
                 const int64_t i = index[d] - (k < padding.rank() ? padding[k] : 0);
-                const int64_t from = source(i, n, (PadMode)p["mode"]);
+                const int64_t from = source(i, n, (BorderMode)p["mode"]);
                 inside &= from >= 0 && from < n;
                 at = at * n + from;
             }
@@ -522,7 +518,7 @@ struct Pad : Composite {
         p.tensors["y"] = y;
     }
     // Returns the index whose element is at index i of an axis of n.
-    static int64_t source(int64_t i, int64_t n, PadMode mode) {
+    static int64_t source(int64_t i, int64_t n, BorderMode mode) {
         switch (mode) {
         case constant: break;
         case reflect: return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
@@ -536,10 +532,27 @@ struct Pad : Composite {
 
 // gather_kernel_dx adds dy at the places of `index`; its adjoint in dy reads them again.
 Tensor gathered(Tensors in, const RegisteredOp &, const Attrs &) {
-    return run1("gather_kernel", {in[1], in[0], Tensor::scalar(0, in[1].dtype())});
+    return kernel::gather(in[1], in[0], Tensor::scalar(0, in[1].dtype()));
 }
 
 }  // namespace
+
+namespace composite {
+
+Tensor pad(const Tensor &x, const Ints &padding, double value) {
+    return run1("pad", {x}, {{"padding", padding}, {"value", value}});
+}
+Tensor gather(const Tensor &x, const Tensor &indices, int64_t axis) {
+    return run1("gather", {x, indices}, {{"axis", axis}});
+}
+Tensor index_select(const Tensor &x, const Tensor &index, int64_t axis) {
+    return run1("index_select", {x, index}, {{"axis", axis}});
+}
+Tensor flip(const Tensor &x, const Ints &dims) {
+    return run1("flip", {x}, {{"dims", dims}});
+}
+
+}  // namespace composite
 
 HALYARD_COMPOSITES {
     composites.add<GatherAxis>();

@@ -8,45 +8,42 @@
 #include "primitives/composites/places.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/gather.h"
+#include "primitives/ops/scatter_kernel.h"
 
 namespace halyard {
 namespace {
 
-enum Reduction : uint8_t { none, add, max, min, mul };
-constexpr const char *reductions[] = {"none", "add", "max", "min", "mul"};
+using Reduction = F::ScatterReduction;
 
 // Returns the element after an update. NaN is beyond all numbers.
-double met(int64_t reduction, double old, double update) {
-    if (reduction == none) return update;
-    if (reduction == add) return old + update;
-    if (reduction == mul) return old * update;
+double met(Reduction::Name reduction, double old, double update) {
+    if (reduction == Reduction::none) return update;
+    if (reduction == Reduction::add) return old + update;
+    if (reduction == Reduction::mul) return old * update;
     if (std::isnan(old) || std::isnan(update)) return NAN;
-    return reduction == max ? std::fmax(old, update) : std::fmin(old, update);
+    return reduction == Reduction::max ? std::fmax(old, update) : std::fmin(old, update);
 }
 
 // Returns the `inner` elements of x at each of `places`.
 Tensor taken(const Tensor &x, const Tensor &places, int64_t inner, const Shape &shape) {
     if (shape.elements() == 0) return Tensor::zeros(shape, x.dtype());
-    return reshaped(
-        run1("gather_kernel",
-             {reshaped(x, {1, x.elements() / inner, inner}), places, Tensor::scalar(0, x.dtype())},
-             {{"all_within", true}}),
-        shape);
+    return reshaped(kernel::gather(reshaped(x, {1, x.elements() / inner, inner}), places,
+                                   Tensor::scalar(0, x.dtype()), true),
+                    shape);
 }
 
 // Returns x after `updates`, runs of `inner` elements, were combined with the runs at `places`, in
 // their order.
 Tensor scattered(const char *op, const Tensor &x, const Tensor &places, const Tensor &updates,
-                 int64_t inner, const std::string &reduction) {
+                 int64_t inner, Reduction::Name reduction) {
     if (updates.dtype() != x.dtype()) {
         throw DTypeError(op, std::string("updates are ") + name_of(updates.dtype()) +
                                  ", expected " + name_of(x.dtype()) + " like x");
     }
     if (updates.elements() == 0) return alias_of(x);
-    const Tensor y = run1("scatter_kernel",
-                          {reshaped(x, {1, x.elements() / inner, inner}), places,
-                           reshaped(updates, {1, places.elements(), inner})},
-                          {{"reduction", reduction}});
+    const Tensor y = kernel::scatter(reshaped(x, {1, x.elements() / inner, inner}), places,
+                                     reshaped(updates, {1, places.elements(), inner}), reduction);
     return reshaped(y, x.shape());
 }
 
@@ -67,7 +64,7 @@ Shape named_shape(const Tensor &indices, const Shape &shape) {
 }
 
 Tensor scattered_nd(const char *op, const Tensor &x, const Tensor &indices, const Tensor &updates,
-                    const std::string &reduction) {
+                    Reduction::Name reduction) {
     const Tensor places = places_nd(op, indices, x.shape());
     const Shape expected = named_shape(indices, x.shape());
     if (!(updates.shape() == expected)) {
@@ -122,11 +119,10 @@ struct GatherElements : Composite {
         const int64_t n = x.shape()[axis];
         const int64_t m = s[axis];
         const int64_t inner = s.elements() / (outer * m);
-        return {reshaped(
-            run1("gather_elements_kernel",
-                 {reshaped(from, {outer, n, inner}), indices.at.reshape({outer, m, inner})},
-                 {{"some_negative", indices.some_negative}}),
-            s)};
+        return {reshaped(kernel::gather_elements(reshaped(from, {outer, n, inner}),
+                                                 indices.at.reshape({outer, m, inner}),
+                                                 indices.some_negative),
+                         s)};
     }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &index = p("index");
@@ -148,11 +144,11 @@ struct Scattering : Composite {
         contract = {Contract::products, 8};
     }
     // Combines element `at` of y with an update.
-    static void meet(Problem &p, int64_t reduction, int64_t at, double update) {
+    static void meet(Problem &p, Reduction::Name reduction, int64_t at, double update) {
         double &y = p("y").v[size_t(at)];
         double &size = p.abs_sum.at("y").v[size_t(at)];
         y = met(reduction, y, update);
-        size = reduction == add ? size + std::fabs(update) : std::fabs(y);
+        size = reduction == Reduction::add ? size + std::fabs(update) : std::fabs(y);
     }
     static void start(Problem &p, const Array &x) {
         p.tensors["y"] = p.abs_sum["y"] = x;
@@ -172,14 +168,7 @@ struct ScatterElements : Scattering {
                          "axis 1, ...; negative ones count from the end"),
           updates(update_name), adds(only_adds) {
         at_call("axis", AttrKind::integer, "0");
-        if (!adds) {
-            attrs.push_back({"reduction",
-                             AttrKind::choice,
-                             "none",
-                             {std::begin(reductions), std::end(reductions)},
-                             {},
-                             true});
-        }
+        if (!adds) choice_at_call<Reduction>("reduction");
         let("index_end", "min(d0,min(d1,d2))");
         samples = {"d0=1 d1=1 d2=1", "d0=4 d1=3 d2=5", "d0=7 d1=2 d2=17 axis=-1",
                    "d0=3 d1=7 d2=33 axis=1"};
@@ -198,7 +187,7 @@ struct ScatterElements : Scattering {
             throw ShapeError(op, "updates have shape " + updates.shape().text() + ", expected " +
                                      index.shape().text() + " as the index");
         }
-        const std::string reduction = adds ? "add" : call.choice("reduction");
+        const auto reduction = adds ? Reduction::add : Reduction::Name(call.integer("reduction"));
         return {scattered(op, x, places_along(op, index, x.shape(), axis), updates, 1, reduction)};
     }
     void reference(Problem &p) const override {
@@ -208,7 +197,7 @@ struct ScatterElements : Scattering {
             const Shape &x = p("x").shape;
             const int64_t at = place_along(int64_t(e), index.shape, x, wrapped(p["axis"], x.rank()),
                                            int64_t(index.v[e]));
-            meet(p, adds ? int64_t{add} : p["reduction"], at, p(updates).v[e]);
+            meet(p, adds ? Reduction::add : Reduction::Name(p["reduction"]), at, p(updates).v[e]);
         }
     }
 };
@@ -252,23 +241,25 @@ struct ScatterNd : Scattering {
     Result compose(const Call &call) const override {
         return {scattered_nd("scatter_nd",
                              Tensor::zeros(Shape(call.ints("shape")), call[1].dtype()), call[0],
-                             call[1], "add")};
+                             call[1], Reduction::add)};
     }
     void reference(Problem &p) const override {
         start(p, Array(list(p, "shape")));
         const Array &updates = p("updates");
         const int64_t inner = updates.shape[1] * updates.shape[2];
         for (int64_t e = 0; e < int64_t(updates.v.size()); e++) {
-            meet(p, add, int64_t(p("indices")(e / inner, int64_t(0))) * inner + e % inner,
+            meet(p, Reduction::add,
+                 int64_t(p("indices")(e / inner, int64_t(0))) * inner + e % inner,
                  updates.v[size_t(e)]);
         }
     }
 };
 
 struct TensorScatter : Scattering {
-    const Reduction reduction;
+    const Reduction::Name reduction;
     const double sign;
-    TensorScatter(const std::string &n, const std::string &what, Reduction mode, double factor)
+    TensorScatter(const std::string &n, const std::string &what, Reduction::Name mode,
+                  double factor)
         : Scattering(n, "x[*] indices:i32[m,q] updates[*] -> y[*]",
                      "y = x; then y[indices[i, 0], indices[i, 1], ...] " + what +
                          " updates[i, ...], in order"),
@@ -278,7 +269,7 @@ struct TensorScatter : Scattering {
     }
     Result compose(const Call &call) const override {
         const Tensor updates = sign < 0 ? -call[2] : call[2];
-        return {scattered_nd(name.c_str(), call[0], call[1], updates, reductions[reduction])};
+        return {scattered_nd(name.c_str(), call[0], call[1], updates, reduction)};
     }
     void reference(Problem &p) const override {
         start(p, p("x"));
@@ -319,10 +310,9 @@ struct IndexAdd : Scattering {
         const int64_t inner = elements_from(x.shape(), axis + 1);
         const int64_t n = x.shape()[axis];
         const int64_t outer = x.elements() / (n * inner);
-        const Tensor y = run1("scatter_kernel",
-                              {reshaped(x, {outer, n, inner}), places,
-                               reshaped(updates, {outer, places.elements(), inner})},
-                              {{"reduction", "add"}});
+        const Tensor y = kernel::scatter(reshaped(x, {outer, n, inner}), places,
+                                         reshaped(updates, {outer, places.elements(), inner}),
+                                         Reduction::add);
         return {reshaped(y, x.shape())};
     }
     void reference(Problem &p) const override {
@@ -386,22 +376,18 @@ struct UnsortedSegmentSum : Scattering {
         for (int d = ids.rank(); d < x.rank(); d++)
             s.push_back(x.shape()[d]);
         return {scattered("unsorted_segment_sum", Tensor::zeros(s, x.dtype()),
-                          places.reshape({places.elements()}), x, elements_from(s, 1), "add")};
+                          places.reshape({places.elements()}), x, elements_from(s, 1),
+                          Reduction::add)};
     }
     void reference(Problem &p) const override {
         start(p, Array({p["num_segments"]}));
         for (size_t e = 0; e < p("x").v.size(); e++)
-            meet(p, add, int64_t(p("segment_ids").v[e]), p("x").v[e]);
+            meet(p, Reduction::add, int64_t(p("segment_ids").v[e]), p("x").v[e]);
     }
 };
 
 Tensor gathered(const Tensor &x, const Tensor &index) {
-    return run1("gather_kernel", {x, index, Tensor::scalar(0, x.dtype())});
-}
-
-Tensor scattered(const Tensor &x, const Tensor &index, const Tensor &updates,
-                 const char *reduction) {
-    return run1("scatter_kernel", {x, index, updates}, {{"reduction", reduction}});
+    return kernel::gather(x, index, Tensor::scalar(0, x.dtype()));
 }
 
 // Returns `index` with -1, which is ignored, in place of each index that occurs again later.
@@ -430,14 +416,15 @@ Tensor share(Tensors in) {
     const Tensor &updates = in[2];
     const Tensor &y = in[3];
     const Tensor &dy = in[4];
-    const Tensor several = scattered(is_extremum(x, y), index,
-                                     is_extremum(updates, gathered(y, index)), "add");
+    const Tensor several = kernel::scatter(
+        is_extremum(x, y), index, is_extremum(updates, gathered(y, index)), Reduction::add);
     return dy / F::maximum(several, 1);
 }
 
-int64_t differentiable(const Attrs &attrs) {
-    const int64_t reduction = integer(attrs, "reduction");
-    if (reduction > min) throw GradError("scatter", "has no gradient for reduction mul");
+Reduction::Name differentiable(const Attrs &attrs) {
+    const auto reduction = Reduction::Name(integer(attrs, "reduction"));
+    if (reduction == Reduction::mul)
+        throw GradError("scatter", "has no gradient for reduction mul");
     return reduction;
 }
 
@@ -445,24 +432,25 @@ int64_t differentiable(const Attrs &attrs) {
 // none. If several elements are the maximum or minimum, they share the gradient equally. Throw
 // GradError for products.
 Tensor scatter_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
-    const int64_t reduction = differentiable(attrs);
-    if (reduction == add) return in[4];
-    if (reduction == none)
-        return scattered(in[4], in[1], Tensor::zeros(in[2].shape(), in[4].dtype()), "none");
+    const Reduction::Name reduction = differentiable(attrs);
+    if (reduction == Reduction::add) return in[4];
+    if (reduction == Reduction::none) {
+        const Tensor zeros = Tensor::zeros(in[2].shape(), in[4].dtype());
+        return kernel::scatter(in[4], in[1], zeros, Reduction::none);
+    }
     return is_extremum(in[0], in[3]) * share(in);
 }
 
 Tensor scatter_in_updates(Tensors in, const RegisteredOp &, const Attrs &attrs) {
-    const int64_t reduction = differentiable(attrs);
-    if (reduction == add) return gathered(in[4], in[1]);
-    if (reduction == none) return gathered(in[4], last_of_each(in[1], in[0].shape()[1]));
+    const Reduction::Name reduction = differentiable(attrs);
+    if (reduction == Reduction::add) return gathered(in[4], in[1]);
+    if (reduction == Reduction::none) return gathered(in[4], last_of_each(in[1], in[0].shape()[1]));
     return is_extremum(in[2], gathered(in[3], in[1])) * gathered(share(in), in[1]);
 }
 
 // gather_elements_kernel_dx adds dy at the places of `index`; its adjoint in dy reads them again.
 Tensor elements_gathered(Tensors in, const RegisteredOp &, const Attrs &attrs) {
-    return run1("gather_elements_kernel", {in[1], in[0]},
-                {{"some_negative", is_set(attrs, "some_negative")}});
+    return kernel::gather_elements(in[1], in[0], is_set(attrs, "some_negative"));
 }
 
 }  // namespace
@@ -474,12 +462,14 @@ HALYARD_COMPOSITES {
     composites.add<ScatterElements>("scatter", "src", false);
     composites.add<ScatterElements>("scatter_add", "src", true);
     composites.add<ScatterNd>();
-    composites.add<TensorScatter>("tensor_scatter_update", "=", none, 1.0);
-    composites.add<TensorScatter>("tensor_scatter_add", "+=", add, 1.0);
-    composites.add<TensorScatter>("tensor_scatter_sub", "-=", add, -1.0);
-    composites.add<TensorScatter>("tensor_scatter_max", "= the larger of it and", max, 1.0);
-    composites.add<TensorScatter>("tensor_scatter_min", "= the smaller of it and", min, 1.0);
-    composites.add<TensorScatter>("tensor_scatter_mul", "*=", mul, 1.0);
+    composites.add<TensorScatter>("tensor_scatter_update", "=", Reduction::none, 1.0);
+    composites.add<TensorScatter>("tensor_scatter_add", "+=", Reduction::add, 1.0);
+    composites.add<TensorScatter>("tensor_scatter_sub", "-=", Reduction::add, -1.0);
+    composites.add<TensorScatter>("tensor_scatter_max", "= the larger of it and", Reduction::max,
+                                  1.0);
+    composites.add<TensorScatter>("tensor_scatter_min", "= the smaller of it and", Reduction::min,
+                                  1.0);
+    composites.add<TensorScatter>("tensor_scatter_mul", "*=", Reduction::mul, 1.0);
     composites.add<IndexAdd>();
     composites.add<UnsortedSegmentSum>();
     const std::vector<std::string> all = {"x", "index", "updates", "y", "dy"};

@@ -10,6 +10,9 @@
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/order.h"
 #include "primitives/composites/sorting.h"
+#include "primitives/ops/argmax.h"
+#include "primitives/ops/copy.h"
+#include "primitives/ops/gather.h"
 #include "registry/tensor/pool_allocator.h"
 
 namespace halyard {
@@ -34,7 +37,7 @@ struct AlongAxis {
         for (int d = 0; d + 1 < shape.rank(); d++)
             n *= shape[d];
         const Tensor y = reshaped(transposed(x, turn), {n, c});
-        rows = y.dense() ? y : run1("copy", {y});
+        rows = y.dense() ? y : F::copy(y);
     }
     Tensor back(const Tensor &y) const {  // y[n,m]
         Shape s = shape;
@@ -59,9 +62,9 @@ struct AlongAxis {
 Tensor taken(const Tensor &x, const Tensor &places) {
     const int64_t n = x.shape()[0];
     const int64_t m = places.shape()[1];
-    return reshaped(run1("gather_elements_kernel",
-                         {reshaped(x, {n, x.shape()[1], 1}), places.reshape({n, m, 1})}),
-                    {n, m});
+    return reshaped(
+        kernel::gather_elements(reshaped(x, {n, x.shape()[1], 1}), places.reshape({n, m, 1})),
+        {n, m});
 }
 
 // Records that values[n,m] are x[n,c]'s elements at `places`, to which the gradient is added.
@@ -279,7 +282,8 @@ struct ArgWithValue : Ordering {
         const AlongAxis x(op, call[0], call.integer("axis"));
         require_some(op, x, call[0]);
         const bool keep = call.is_set("keep_dims");
-        const Tensor places = run1(largest ? "argmax" : "argmin", {x.rows}).reshape({x.n, 1});
+        const Tensor best = largest ? F::argmax(x.rows) : F::argmin(x.rows);
+        const Tensor places = best.reshape({x.n, 1});
         return {x.back(places, keep), x.back(taken(x.rows, places), keep)};
     }
     void reference(Problem &p) const override {
@@ -316,7 +320,7 @@ struct Unique : Ordering {
         const int32_t *places = y.places.data<int32_t>();
         const Tensor at = y.values.reshape({n});  // A NaN equals nothing, not even itself.
         const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean)
-                                  : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
+                                  : at.slice(0, 1, n) == at.slice(0, 0, n - 1);
         const Tensor inverse = Tensor::empty(call[0].shape(), DType::i32);
         int32_t *const group = inverse.data<int32_t>();
         // The index of each group's first element, and the group's size.
@@ -384,8 +388,7 @@ Tensor added_along(const Tensor &x, int64_t axis, const Tensor &places, const Te
         return reshaped(t,
                         {Shape(s.begin(), at).elements(), *at, Shape(at + 1, s.end()).elements()});
     };
-    return reshaped(run1("gather_elements_kernel_dx", {around(x), around(places), around(dy)}),
-                    x.shape());
+    return reshaped(kernel::gather_elements_dx(around(x), around(places), around(dy)), x.shape());
 }
 
 HALYARD_COMPOSITES {

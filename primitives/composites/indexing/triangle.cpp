@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "primitives/composites/composite.h"
+#include "primitives/ops/band_kernel.h"
 
 namespace halyard {
 namespace {
@@ -13,7 +14,7 @@ Tensor band(const char *op, const Tensor &x, int64_t lower, int64_t upper) {
     auto within = [](int64_t diagonal) {
         return std::clamp<int64_t>(diagonal, -INT32_MAX, INT32_MAX);
     };
-    return run1("band_kernel", {x}, {{"lower", within(lower)}, {"upper", within(upper)}});
+    return kernel::band(x, within(lower), within(upper));
 }
 
 struct Triangle : Composite {

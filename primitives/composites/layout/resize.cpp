@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "primitives/composites/indexing/indexing.h"
 #include "primitives/composites/places.h"
+#include "primitives/ops/resize_kernel.h"
 
 namespace halyard {
 namespace {
@@ -113,7 +115,7 @@ Tensor picked(const Tensor &x, int d, const Axis &axis, Mode mode) {
     if (axis.n == axis.m && std::is_sorted(places.begin(), places.end()) &&
         std::adjacent_find(places.begin(), places.end()) == places.end())
         return x;
-    return run1("index_select", {x, Tensor::from(places, {axis.m})}, {{"axis", d}});
+    return composite::index_select(x, Tensor::from(places, {axis.m}), d);
 }
 
 // Returns x[...,h,w] with its last axes, `rows` and `columns`, of another size.
@@ -135,8 +137,8 @@ Tensor resized(const Tensor &x, Mode mode, const Axis &rows, const Axis &columns
     const Taps r = mode == bicubic ? cubic_taps(rows) : linear_taps(rows);
     const Taps c = mode == bicubic ? cubic_taps(columns) : linear_taps(columns);
     const int64_t images = x.elements() / (rows.n * columns.n);
-    return reshaped(run1("resize_kernel", {reshaped(x, {images, rows.n, columns.n}), r.place,
-                                           r.weight, c.place, c.weight}),
+    return reshaped(kernel::resize(reshaped(x, {images, rows.n, columns.n}), r.place, r.weight,
+                                   c.place, c.weight),
                     s);
 }
 
@@ -266,12 +268,9 @@ struct Interpolate : Resized {
         let("q", "w");
         at_call("size", AttrKind::ints, "");
         at_call("scale_factor", AttrKind::real, "0");
-        attrs.push_back({"mode",
-                         AttrKind::choice,
-                         "nearest",
-                         {"nearest", "nearest_exact", "linear", "bilinear", "bicubic", "trilinear"},
-                         {},
-                         true});
+        choice_at_call("mode",
+                       {"nearest", "nearest_exact", "linear", "bilinear", "bicubic", "trilinear"},
+                       "Interpolation");
         at_call("align_corners", AttrKind::boolean, "0");
         at_call("recompute_scale_factor", AttrKind::boolean, "0");
         samples = {"n=1 c=1 h=1 w=1 size=1,1",
@@ -390,7 +389,7 @@ Tensor resize_in_x(Tensors in, const RegisteredOp &, const Attrs &) {
     const Shape x = in[0].shape();
     const Taps rows = transposed_taps("row", in[1], in[2], x[1]);
     const Taps columns = transposed_taps("column", in[3], in[4], x[2]);
-    return run1("resize_kernel", {in[5], rows.place, rows.weight, columns.place, columns.weight});
+    return kernel::resize(in[5], rows.place, rows.weight, columns.place, columns.weight);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Shapes and windows: views of x's elements, or copies if strides can't express the view.
-#include "primitives/composites/composite.h"
+#include "primitives/composites/layout/shapes.h"
 
 #include <algorithm>
+
+#include "primitives/composites/composite.h"
 
 namespace halyard {
 namespace {
@@ -305,6 +307,10 @@ struct StridedSlice : Composite {
 };
 
 }  // namespace
+
+Tensor composite::broadcast_to(const Tensor &x, const Shape &shape) {
+    return run1("broadcast_to", {x}, {{"shape", Ints(shape.begin(), shape.end())}});
+}
 
 HALYARD_COMPOSITES {
     composites.add<Reshape>();

@@ -2,6 +2,7 @@
 // formats"): NC1HWC0 of feature maps and FRACTAL_Z of filters. Lowered convolutions don't need
 // them: they convert what they read (dsl/ascend/convolution/convolution.h).
 #include "primitives/composites/composite.h"
+#include "primitives/composites/indexing/indexing.h"
 
 namespace halyard {
 namespace {
@@ -32,8 +33,7 @@ struct ToBlocks : Composite {
     Result compose(const Call &call) const override {
         expect_rank("nchw_to_nc1hwc0", call[0], 4, "n,c,h,w");
         const Shape s = call[0].shape();
-        const Tensor whole = run1("pad", {call[0]},
-                                  {{"padding", Ints{0, 0, 0, 0, 0, missing(s[1])}}});
+        const Tensor whole = composite::pad(call[0], {0, 0, 0, 0, 0, missing(s[1])});
         return {dense(
             transposed(reshaped(whole, {s[0], blocks(s[1]), block, s[2], s[3]}), {0, 1, 3, 4, 2}))};
     }
@@ -101,8 +101,8 @@ struct ToFractals : Composite {
     Result compose(const Call &call) const override {
         expect_rank("nchw_to_fractal_z", call[0], 4, "o,c,h,w");
         const Shape s = call[0].shape();
-        const Tensor whole = run1(
-            "pad", {call[0]}, {{"padding", Ints{0, 0, 0, 0, 0, missing(s[1]), 0, missing(s[0])}}});
+        const Tensor whole = composite::pad(call[0],
+                                            {0, 0, 0, 0, 0, missing(s[1]), 0, missing(s[0])});
         const Tensor apart = reshaped(whole,
                                       {blocks(s[0]), block, blocks(s[1]), block, s[2], s[3]});
         return {reshaped(transposed(apart, {2, 4, 5, 0, 1, 3}),

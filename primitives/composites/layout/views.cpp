@@ -1,5 +1,7 @@
 // Dimensions in another order, split or merged: views, and at most one copy.
 #include "primitives/composites/composite.h"
+#include "primitives/composites/indexing/indexing.h"
+#include "primitives/ops/reduce.h"
 
 #include <algorithm>
 #include <cmath>
@@ -308,7 +310,7 @@ struct MatrixTrace : Composite {
             throw ShapeError("trace",
                              "x has rank " + std::to_string(call[0].rank()) + ", expected 2 (r,c)");
         }
-        return {run1("reduce_sum", {diagonal_of(call[0], {0, 0, 1})})};
+        return {F::reduce_sum(diagonal_of(call[0], {0, 0, 1}))};
     }
     void reference(Problem &p) const override {
         double sum = 0, size = 0;
@@ -340,15 +342,12 @@ struct Rot90 : Composite {
         const int q = normal_axis("rot90", dims[1], rank);
         if (p == q) throw AttrError("rot90", "dims are both dimension " + std::to_string(p));
         const int64_t turns = (call.integer("k") % 4 + 4) % 4;
-        auto flipped = [&](const Tensor &x, const Ints &axes) {
-            return run1("flip", {x}, {{"dims", axes}});
-        };
         if (turns == 0) return {alias_of(call[0])};
-        if (turns == 2) return {flipped(call[0], {p, q})};
+        if (turns == 2) return {composite::flip(call[0], {p, q})};
         std::vector<int> order(static_cast<size_t>(rank));
         std::iota(order.begin(), order.end(), 0);
         std::swap(order[size_t(p)], order[size_t(q)]);
-        return {transposed(flipped(call[0], {turns == 1 ? q : p}), order)};
+        return {transposed(composite::flip(call[0], {turns == 1 ? q : p}), order)};
     }
     void reference(Problem &p) const override {
         const Shape x = p("x").shape;

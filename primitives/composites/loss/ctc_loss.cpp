@@ -105,7 +105,7 @@ struct CtcLoss : LossComposite {
                            cast_to(c[3], DType::i32));
         }
         if (c.call.integer("zero_infinity")) loss = F::select(F::is_inf(loss), 0, loss);
-        if (c.call.integer("reduction") == 0)
+        if (c.reduction() == LossReduction::mean)
             loss = loss / F::maximum(cast_to(c[3], loss.dtype()), 1);
         return loss;
     }
@@ -123,7 +123,8 @@ struct CtcLoss : LossComposite {
             loss(i) = p["zero_infinity"] && sum == 0 ? 0 : -std::log(sum);
             shares(i) = loss(i) / std::fmax(1, p("target_lengths")(i));
         }
-        reduce(p, p["reduction"] == 0 ? shares : loss);
+        const bool is_mean = LossReduction(p["reduction"]) == LossReduction::mean;
+        reduce(p, is_mean ? shares : loss);
     }
 
 private:

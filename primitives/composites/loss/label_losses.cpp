@@ -7,7 +7,9 @@
 #include "primitives/composites/places.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/cross_entropy.h"
 #include "primitives/ops/gather.h"
+#include "primitives/ops/one_hot.h"
 #include "primitives/ops/select.h"
 
 namespace halyard {
@@ -25,17 +27,15 @@ Tensor classes_last(const char *op, const Tensor &x) {
 
 // Returns the cost of each row, given a probability for every class. Probabilities needn't sum to
 // 1.
-Tensor dense_cross_entropy(const Tensor &x, const Tensor &p) {
-    return run1("softmax_cross_entropy", {x, p});
-}
-
 Tensor dense_nll(const Tensor &x, const Tensor &p) {
     return -sum_along(x * p, x.rank() - 1);
 }
 
 struct RowCost {
-    const char *op, *picked;  // The op that computes the cost of a label.
-    Tensor (*probabilities)(const Tensor &x, const Tensor &p);  // Computes it from probabilities.
+    const char *op;
+    // Compute it from the label of each row, and from the probabilities of all classes.
+    Tensor (*of_label)(const Tensor &x, const Tensor &labels);
+    Tensor (*of_probabilities)(const Tensor &x, const Tensor &p);
 };
 
 // Returns the loss of labels, with smoothing, weights and the mean over labels that aren't ignored.
@@ -64,15 +64,14 @@ Result of_labels(const LossInputs &c, const RowCost &loss, const Tensor &x) {
     };
     const Tensor weights = of_label(c[2].defined() ? c[2] : ones);
     if (smooth == 0) {
-        const Tensor cost = run1(loss.picked, {x, labels});
+        const Tensor cost = loss.of_label(x, labels);
         return c.reduced(c[2].defined() ? cost * weights : cost, sum(weights));
     }
     Shape column = rows;
     column.push_back(1);
-    const Tensor own = run1("one_hot", {labels, like(x, 1 - smooth), like(x, 0)},
-                            {{"depth", classes}});
+    const Tensor own = F::one_hot(labels, like(x, 1 - smooth), like(x, 0), classes);
     const Tensor share = reshaped(of_label(ones), column) * (smooth / double(classes));
-    return c.reduced(loss.probabilities(x, c.weighted(own + share, 2)), sum(weights));
+    return c.reduced(loss.of_probabilities(x, c.weighted(own + share, 2)), sum(weights));
 }
 
 Result label_loss(const Call &call, const RowCost &loss) {
@@ -101,7 +100,7 @@ Result label_loss(const Call &call, const RowCost &loss) {
     }
     Tensor p = classes_last(loss.op, c[1]);
     if (smooth != 0) p = p * (1 - smooth) + smooth / double(classes);
-    return c.reduced(loss.probabilities(x, c.weighted(p, 2)));
+    return c.reduced(loss.of_probabilities(x, c.weighted(p, 2)));
 }
 
 // Classes are dimension 1, or the only one. A label that is ignore_index costs nothing and isn't
@@ -132,9 +131,9 @@ struct LabelLoss : LossComposite {
             samples.push_back("n=5 c=7 " + how);
     }
     Result compose(const Call &call) const override {
-        if (!logits) return label_loss(call, {"nll_loss", "nll_kernel", dense_nll});
-        return label_loss(call,
-                          {"cross_entropy", "sparse_softmax_cross_entropy", dense_cross_entropy});
+        if (!logits) return label_loss(call, {"nll_loss", kernel::nll, dense_nll});
+        return label_loss(
+            call, {"cross_entropy", F::sparse_softmax_cross_entropy, F::softmax_cross_entropy});
     }
     void reference(Problem &p) const override {
         const double smooth = p.real("label_smoothing");

@@ -2,11 +2,6 @@
 #include "primitives/operators.h"
 
 namespace halyard {
-namespace {
-
-enum class Reduction : uint8_t { mean, none, sum };  // The choices of attribute `reduction`.
-
-}  // namespace
 
 LossInputs::LossInputs(const Call &c) : call(c) {
     const DType given = c[0].dtype();
@@ -38,10 +33,10 @@ Result LossInputs::as_given(const Tensor &result) const {
 }
 
 Result LossInputs::reduced(const Tensor &loss, const Tensor &over) const {
-    const auto how = Reduction(call.integer("reduction"));
-    if (how == Reduction::none) return as_given(loss);
-    if (how == Reduction::sum) return as_given(sum(loss));
-    return as_given(over.defined() ? sum(loss) / over : run1("reduce_mean", {loss}));
+    const LossReduction how = reduction();
+    if (how == LossReduction::none) return as_given(loss);
+    if (how == LossReduction::sum) return as_given(sum(loss));
+    return as_given(over.defined() ? sum(loss) / over : F::reduce_mean(loss));
 }
 
 LossComposite::LossComposite(const std::string &n, const std::string &text,
@@ -57,8 +52,8 @@ Result LossComposite::compose(const Call &call) const {
 }
 
 void LossComposite::reduce(Problem &p, const Array &loss, double over) {
-    const auto how = Reduction(p["reduction"]);
-    if (how == Reduction::none) {
+    const auto how = LossReduction(p["reduction"]);
+    if (how == LossReduction::none) {
         p.tensors["loss"] = loss;
         return;
     }
@@ -66,7 +61,7 @@ void LossComposite::reduce(Problem &p, const Array &loss, double over) {
     for (double v : loss.v)
         sum += v;
     Array y{Shape{}};
-    y.v = {how == Reduction::sum ? sum : sum / (over > 0 ? over : double(loss.v.size()))};
+    y.v = {how == LossReduction::sum ? sum : sum / (over > 0 ? over : double(loss.v.size()))};
     p.tensors["loss"] = y;
 }
 

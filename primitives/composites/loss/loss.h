@@ -7,8 +7,12 @@
 
 #include "primitives/composites/composite.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard {
+
+// The choices of attribute `reduction`. Only kl_div has the last one.
+enum class LossReduction : uint8_t { mean, none, sum, batchmean };
 
 // The inputs of a loss: floats in the arithmetic of the loss.
 class LossInputs {
@@ -23,6 +27,7 @@ public:
     double positive(const char *attr) const;
     // Returns loss * input `weight`, or `loss` where that input is undefined.
     Tensor weighted(const Tensor &loss, size_t weight) const;
+    LossReduction reduction() const { return LossReduction(call.integer("reduction")); }
     // Returns `loss` reduced as attribute `reduction` says, in the dtype of the first input. A mean
     // divides by `over`, by the number of elements where that is undefined.
     Result reduced(const Tensor &loss, const Tensor &over = {}) const;
@@ -57,10 +62,10 @@ inline Tensor relu(const Tensor &x) {
     return F::maximum(x, 0);
 }
 inline Tensor sum(const Tensor &x) {
-    return run1("reduce_sum", {x});
+    return F::reduce_sum(x);
 }
 inline Tensor sum_along(const Tensor &x, int axis) {
-    return run1("reduce_sum", {x}, {{"axis", Ints{axis}}});
+    return F::reduce_sum(x, {axis});
 }
 
 }  // namespace halyard

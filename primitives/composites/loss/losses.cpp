@@ -195,7 +195,7 @@ struct KlDiv : LossComposite {
               "kl_div", "input[*] target[*] -> loss[*]",
               "target (log target - input), 0 where target is 0; log_target: e^target (target - "
               "input); batchmean: the sum over the first extent") {
-        choice("reduction", {"mean", "none", "sum", "batchmean"});
+        choice("reduction", {"mean", "none", "sum", "batchmean"}, "KlDivReduction");
         flag("log_target", false);
         let("target_least", "0");
         samples = {"d0=2 d1=3 d2=17 reduction=none", "d0=3 d1=1 d2=7",
@@ -206,7 +206,7 @@ struct KlDiv : LossComposite {
     Result compose(const Call &call) const override {
         const LossInputs x(call);
         const Tensor loss = terms(x);
-        const bool batch_mean = call.choice("reduction") == "batchmean";
+        const bool batch_mean = x.reduction() == LossReduction::batchmean;
         return x.reduced(loss, batch_mean ? like(loss, double(loss.shape()[0])) : Tensor());
     }
     Tensor terms(const LossInputs &x) const override {
@@ -223,14 +223,13 @@ struct KlDiv : LossComposite {
                         : t == 0        ? 0
                                         : t * (std::log(t) - x);
         }
-        reduce(p, loss, p["reduction"] == 3 ? double(p["d0"]) : 0);
+        const bool batch_mean = LossReduction(p["reduction"]) == LossReduction::batchmean;
+        reduce(p, loss, batch_mean ? double(p["d0"]) : 0);
     }
 };
 
 Tensor cosine(const Tensor &a, const Tensor &b, int axis, double eps) {
-    const auto length = [&](const Tensor &t) {
-        return F::maximum(run1("reduce_l2", {t}, {{"axis", Ints{axis}}}), eps);
-    };
+    const auto length = [&](const Tensor &t) { return F::maximum(F::reduce_l2(t, {axis}), eps); };
     return sum_along(a * b, axis) / (length(a) * length(b));
 }
 
@@ -320,7 +319,7 @@ struct TripletMarginLoss : LossComposite {
             throw ShapeError("triplet_margin_loss", "anchor has rank 0, expected at least 1");
         expect_one_dtype(x.all(), {0, 1, 2});
         const auto distance = [&](const Tensor &a, const Tensor &b) {
-            return run1("reduce_l2", {a - b + x.real("eps")}, {{"axis", Ints{a.rank() - 1}}});
+            return F::reduce_l2(a - b + x.real("eps"), {a.rank() - 1});
         };
         Tensor far = distance(x[0], x[2]);
         if (x.call.is_set("swap")) far = F::minimum(far, distance(x[1], x[2]));

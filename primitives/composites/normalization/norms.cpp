@@ -5,8 +5,14 @@
 
 #include "primitives/autograd/tape.h"
 #include "primitives/operators.h"
+#include "primitives/ops/batch_norm_nchw.h"
+#include "primitives/ops/batch_norm_nhwc.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/layer_norm.h"
 #include "primitives/ops/loss_terms.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 
 namespace halyard {
@@ -33,10 +39,10 @@ Shape last_dimensions(const Tensor &x, int from) {
 
 // Normalises each channel of planes[n,c,s], or of [r,c] with channels last. Returns y, mean, rest,
 // variance.
-Result by_batch(const Tensor &x, const Tensor &gamma, const Tensor &beta, double epsilon) {
-    return Primitive(x.rank() == 3 ? "batch_norm_planes" : "batch_norm_channels",
-                     {{"epsilon", epsilon}})
-        .run({x, gamma, beta});
+std::array<Tensor, 4> by_batch(const Tensor &x, const Tensor &gamma, const Tensor &beta,
+                               double epsilon) {
+    return x.rank() == 3 ? kernel::batch_norm_planes(x, gamma, beta, epsilon)
+                         : kernel::batch_norm_channels(x, gamma, beta, epsilon);
 }
 
 // Returns y with the epilogue of batch_norm_relu, or of batch_norm_add_relu, whose last input is z.
@@ -130,9 +136,8 @@ struct LayerNorm : Norm {
         if (x.elements() == 0) return {x};
         const Tensor rows = reshaped(x, {x.elements() / c, c});
         const auto run = [&](const Tensor &gamma, const Tensor &beta) {
-            return reshaped(run1("layer_norm_kernel",
-                                 {rows, reshaped(gamma, {c}), reshaped(beta, {c})},
-                                 {{"epsilon", call.real("epsilon")}}),
+            return reshaped(kernel::layer_norm(rows, reshaped(gamma, {c}), reshaped(beta, {c}),
+                                               call.real("epsilon")),
                             x.shape());
         };
         if (norm == params) return {run(call[1], call[2])};
@@ -166,9 +171,8 @@ struct RmsNorm : Norm {
         expect_shape(call, "gamma", gamma, last_dimensions(x, x.rank() - gamma.rank()), x);
         const int64_t c = gamma.elements();
         if (x.elements() == 0) return {x};
-        return {reshaped(run1("rms_norm_kernel",
-                              {reshaped(x, {x.elements() / c, c}), reshaped(gamma, {c})},
-                              {{"epsilon", call.real("epsilon")}}),
+        return {reshaped(kernel::rms_norm(reshaped(x, {x.elements() / c, c}), reshaped(gamma, {c}),
+                                          call.real("epsilon")),
                          x.shape())};
     }
     void reference(Problem &p) const override {
@@ -210,14 +214,14 @@ struct BatchNorm : ChannelNorm {
         flag("is_training", false);
         real("epsilon", "1e-5");
         real("momentum", "0.1");
-        choice("data_format", {"NCHW", "NHWC"});
+        choice<F::DataFormat>("data_format");
         let("variance_least", "1");
         samples = {"n=1 c=1 s=2", "n=2 c=3 s=7", "n=2 c=3 s=1", "n=2 c=3 s=7 is_training=1",
                    "n=3 c=17 s=1 is_training=1"};
     }
     Result compose(const Call &call) const override {
         const Tensor &x = call[0];
-        const bool channels_last = call.integer("data_format") == 1;
+        const bool channels_last = call.integer("data_format") == F::DataFormat::NHWC;
         if (x.rank() < 2) {
             throw ShapeError("batch_norm",
                              "x has rank " + std::to_string(x.rank()) + ", expected at least 2");
@@ -249,15 +253,14 @@ struct BatchNorm : ChannelNorm {
                                      channels_last ? Shape{n, c} : planes);
         const Tensor gamma = cast_to(call[1], d);
         const Tensor beta = cast_to(call[2], d);
-        Result out;
+        std::array<Tensor, 4> out;
         if (!fused)
             out = by_batch(view, gamma, beta, epsilon);
         else if (call.in.size() == 5)
-            out = Primitive("batch_norm_relu_planes", {{"epsilon", epsilon}})
-                      .run({view, gamma, beta});
+            out = kernel::batch_norm_relu_planes(view, gamma, beta, epsilon);
         else {
-            out = Primitive("batch_norm_add_relu_planes", {{"epsilon", epsilon}})
-                      .run({view, gamma, beta, reshaped(cast_to(call[5], d), planes)});
+            out = kernel::batch_norm_add_relu_planes(
+                view, gamma, beta, reshaped(cast_to(call[5], d), planes), epsilon);
         }
         move_running(call, call[3], out[1], 1);
         move_running(call, call[4], out[3], n > 1 ? double(n) / double(n - 1) : 1);
@@ -349,9 +352,9 @@ struct GroupNorm : ChannelNorm {
             s.push_back(1);
         const Tensor normal = by_groups(x, all, Tensor::ones({all}, d), Tensor::zeros({all}, d),
                                         call.real("epsilon"));
-        return {cast_to(run1("addcmul", {reshaped(cast_to(call[2], d), s), normal,
-                                         reshaped(cast_to(call[1], d), s)}),
-                        call[0].dtype())};
+        return {cast_to(
+            F::addcmul(reshaped(cast_to(call[2], d), s), normal, reshaped(cast_to(call[1], d), s)),
+            call[0].dtype())};
     }
     void reference(Problem &p) const override {
         const auto groups = size_t(p["num_groups"]);
@@ -372,10 +375,8 @@ struct L2Normalize : Norm {
     Result compose(const Call &call) const override {
         const DType d = arithmetic_of(call[0]);
         const Tensor x = cast_to(call[0], d);
-        const Tensor squares = run1(
-            "reduce_sum", {F::square(x)},
-            {{"axis", Ints{normal_axis("l2_normalize", call.integer("axis"), x.rank())}},
-             {"keep_dims", true}});
+        const int axis = normal_axis("l2_normalize", call.integer("axis"), x.rank());
+        const Tensor squares = F::reduce_sum(F::square(x), {axis}, true);
         return {cast_to(x * F::rsqrt(F::maximum(squares, Tensor::scalar(call.real("epsilon"), d))),
                         call[0].dtype())};
     }

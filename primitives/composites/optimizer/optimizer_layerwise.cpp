@@ -5,8 +5,11 @@
 
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/composite.h"
+#include "primitives/composites/layout/shapes.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
 
 namespace halyard {
@@ -21,7 +24,7 @@ Tensor number(double v, const Tensor &like) {
 }
 
 Tensor norm(const Tensor &x) {
-    return run1("reduce_l2", {x}, {{"axis", Ints()}});
+    return F::reduce_l2(x);
 }
 
 // Returns `quotient`, which is a / b, where a and b are above 0, else 1.
@@ -61,9 +64,7 @@ std::vector<Tensor> checked(const RegisteredOp &op, Tensors in) {
     }
     std::vector<Tensor> all;
     for (size_t k = 0; k < in.size(); k++) {
-        all.push_back(in[k].shape() == whole ? in[k]
-                                             : run1("broadcast_to", {in[k]},
-                                                    {{"shape", Ints(whole.begin(), whole.end())}}));
+        all.push_back(in[k].shape() == whole ? in[k] : composite::broadcast_to(in[k], whole));
         const std::string &own = specs[k].name;
         if (!is_updated(op, own)) continue;
         if (!(in[k].shape() == whole)) {
@@ -195,10 +196,10 @@ struct LarsUpdate : CompositeUpdate {
         const Tensor of_p = norm(p);
         const Tensor of_g = norm(g);
         const double decay = call.real("weight_decay");
-        const Tensor below = run1("addcmul", {of_g, of_p, number(decay, p)}) + call.real("eps");
+        const Tensor below = F::addcmul(of_g, of_p, number(decay, p)) + call.real("eps");
         Tensor trust = ratio_or_one(of_p, of_g, of_p * call.real("coefficient") / below);
         if (call.integer("use_clip")) trust = F::minimum(trust / call.real("lr"), 1);
-        return {run1("addcmul", {g, p, number(decay, p)}) * trust};
+        return {F::addcmul(g, p, number(decay, p)) * trust};
     }
     void reference(Problem &q) const override {
         const double of_p = length(q("p").v);

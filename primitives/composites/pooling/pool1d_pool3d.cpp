@@ -7,52 +7,66 @@
 #include "primitives/composites/composite.h"
 #include "primitives/facts.h"
 #include "primitives/operators.h"
+#include "primitives/ops/adaptive_pool2d.h"
+#include "primitives/ops/avg_pool2d.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/gather.h"
+#include "primitives/ops/max_pool2d.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard {
 namespace {
 
-using Given = std::vector<std::pair<std::string, AttrValue>>;
+// Pools of two dimensions with a call's attributes for two of its dimensions.
+class PlanarPool {
+public:
+    // h and w, or d and a dimension that stays.
+    enum Dimensions : uint8_t { across, along_depth };
 
-// Returns the attributes of a pool of two dimensions for two of a call's: h and w, or d and a
-// dimension that stays.
-Given planar(const Call &call, const Dims &f, bool depth) {
-    const auto value = [&](const std::string &name, int64_t otherwise) {
+    PlanarPool(const Call &call, const Dims &f, Dimensions of)
+        : kernel_size_(pair(f, "kernel_size", of)), stride_(pair(f, "stride", of)),
+          dilation_(pair(f, "dilation", of)), pad_mode_(call.choice("pad_mode")),
+          padding_(padding(f, of)), ceil_mode_(f.at("ceil_mode") != 0) {}
+
+    Tensor max(const Tensor &x) const {
+        return F::max_pool2d(x, kernel_size_, stride_, pad_mode_, padding_, F::DataFormat::NCHW,
+                             ceil_mode_, dilation_);
+    }
+    Tensor max_indices(const Tensor &x) const {
+        return kernel::max_pool2d_indices(x, kernel_size_, stride_, pad_mode_, padding_,
+                                          F::DataFormat::NCHW, ceil_mode_, dilation_);
+    }
+    Tensor avg(const Tensor &x, bool count_include_pad, int64_t divisor) const {
+        return F::avg_pool2d(x, kernel_size_, stride_, pad_mode_, padding_, F::DataFormat::NCHW,
+                             count_include_pad, ceil_mode_, divisor);
+    }
+
+private:
+    static int64_t value(const Dims &f, const std::string &name, int64_t otherwise) {
         const auto it = f.find(name);
         return it == f.end() ? otherwise : it->second;
-    };
-    const auto pair = [&](const std::string &name) {
-        return depth ? Ints{value(name + "_d", 1), 1}
-                     : Ints{value(name + "_h", 1), value(name + "_w", 1)};
-    };
-    return {{"kernel_size", pair("kernel_size")},
-            {"stride", pair("stride")},
-            {"pad_mode", call.choice("pad_mode")},
-            {"padding", depth ? Ints{value("front", 0), value("back", 0), 0, 0}
-                              : Ints{value("top", 0), value("bottom", 0), value("left", 0),
-                                     value("right", 0)}},
-            {"ceil_mode", f.at("ceil_mode") != 0}};
-}
+    }
+    static Ints pair(const Dims &f, const std::string &name, Dimensions of) {
+        if (of == along_depth) return {value(f, name + "_d", 1), 1};
+        return {value(f, name + "_h", 1), value(f, name + "_w", 1)};
+    }
+    static Ints padding(const Dims &f, Dimensions of) {
+        if (of == along_depth) return {value(f, "front", 0), value(f, "back", 0), 0, 0};
+        return {value(f, "top", 0), value(f, "bottom", 0), value(f, "left", 0),
+                value(f, "right", 0)};
+    }
+
+    Ints kernel_size_, stride_, dilation_;
+    F::PadMode pad_mode_;
+    Ints padding_;
+    bool ceil_mode_;
+};
 
 Shape spatial(const Dims &f, std::initializer_list<const char *> names) {
     Shape s{f.at("n"), f.at("c")};
     for (const char *name : names)
         s.push_back(f.at(name));
     return s;
-}
-
-Given with(Given given, std::initializer_list<std::pair<std::string, AttrValue>> more) {
-    given.insert(given.end(), more);
-    return given;
-}
-
-Tensor max_of(const Tensor &x, const Call &call, const Dims &f, bool depth) {
-    return run1("max_pool2d", {x}, planar(call, f, depth));
-}
-Tensor avg_of(const Tensor &x, const Call &call, const Dims &f, bool depth, int64_t divisor) {
-    return run1("avg_pool2d", {x},
-                with(planar(call, f, depth), {{"count_include_pad", f.at("count_include_pad") != 0},
-                                              {"divisor_override", divisor}}));
 }
 
 // Calls `pool` on x[n,c,w] as images of one row, and returns [n,c,ow].
@@ -83,28 +97,28 @@ Tensor lp_of(const Tensor &given, const Call &call, const Dims &f) {
         throw AttrError(call.op(), "norm_type is " + std::to_string(p) + ", expected more than 0");
     }
     const auto power = [&](const Tensor &t, double exponent) {
-        return run1("pow", {t, Tensor::scalar(exponent, t.dtype())});
+        return F::pow(t, Tensor::scalar(exponent, t.dtype()));
     };
-    const Tensor sum = run1("avg_pool2d", {power(x, p)},
-                            with(planar(call, f, false), {{"divisor_override", 1}}));
+    const PlanarPool pool(call, f, PlanarPool::across);
+    const Tensor sum = pool.avg(power(x, p), true, 1);
     return cast_to(power(sum, 1 / p), given.dtype());
 }
 
-// Adaptive pooling of `kind` "avg" or "max". If all windows have one size, a pool of fixed windows
-// is faster.
-Tensor adaptive_of(const std::string &kind, const Tensor &x, int64_t oh, int64_t ow) {
+enum class PoolKind : uint8_t { avg, max };
+
+// Adaptive pooling. If all windows have one size, a pool of fixed windows is faster.
+Tensor adaptive_of(PoolKind kind, const Tensor &x, int64_t oh, int64_t ow) {
+    const bool is_mean = kind == PoolKind::avg;
     const int64_t h = x.shape()[2];
     const int64_t w = x.shape()[3];
-    if (oh == 1 && ow == 1) {
-        return run1(kind == "avg" ? "reduce_mean" : "reduce_max", {x},
-                    {{"axis", Ints{2, 3}}, {"keep_dims", true}});
-    }
+    if (oh == 1 && ow == 1)
+        return is_mean ? F::reduce_mean(x, {2, 3}, true) : F::reduce_max(x, {2, 3}, true);
     if (h % oh == 0 && w % ow == 0) {
         const Ints window{h / oh, w / ow};
-        return run1((kind + "_pool2d").c_str(), {x}, {{"kernel_size", window}, {"stride", window}});
+        return is_mean ? F::avg_pool2d(x, window, window) : F::max_pool2d(x, window, window);
     }
-    return run1(("adaptive_" + kind + "_pool2d_kernel").c_str(), {x},
-                {{"output_size", Ints{oh, ow}}});
+    return is_mean ? kernel::adaptive_avg_pool2d(x, {oh, ow})
+                   : kernel::adaptive_max_pool2d(x, {oh, ow});
 }
 
 // A spatial dimension: the names of its extents in x and y, and of the padding before and after.
@@ -131,6 +145,7 @@ struct Windowed : Composite {
     }
     struct Interval {
         int64_t begin, end, places;  // Of the map. `places` includes the padding that counts.
+        int64_t step = 1;
     };
     virtual Interval interval(const Problem &p, const Line &l, int64_t i) const = 0;
     virtual double value(const Problem &p, const std::vector<double> &elements,
@@ -163,7 +178,8 @@ struct Windowed : Composite {
             for (int d = 0; d < rank; d++) {
                 std::vector<int64_t> finer;
                 for (int64_t a : at) {
-                    for (int64_t k = of[size_t(d)].begin; k < of[size_t(d)].end; k++)
+                    const Interval &line = of[size_t(d)];
+                    for (int64_t k = line.begin; k < line.end; k += line.step)
                         finer.push_back(a * x.shape[d + 2] + k);
                 }
                 at = finer;
@@ -214,13 +230,16 @@ protected:
     }
 };
 
-// The base of pools with the windows of max_pool2d and avg_pool2d.
+// The base of pools with the windows of max_pool2d and avg_pool2d. One that `dilates` has the
+// attribute `dilation`.
 struct Pool : Windowed {
-    Pool(const std::string &n, int r, const std::string &formula, const std::string &more = "")
-        : Windowed(n, r, formula, more) {
+    const bool dilates;
+    Pool(const std::string &n, int r, const std::string &formula, const std::string &more = "",
+         bool dilated = false)
+        : Windowed(n, r, formula, more), dilates(dilated) {
         per_dimension("kernel_size", "1");
         per_dimension("stride", "1");
-        choice("pad_mode", {"valid", "same", "pad"});
+        choice<F::PadMode>("pad_mode");
         std::vector<std::string> sides, zeros;
         for (const Line &l : dims) {
             sides.insert(sides.end(), {l.before, l.after});
@@ -228,26 +247,13 @@ struct Pool : Windowed {
         }
         ints("padding", joined(zeros), sides);
         flag("ceil_mode", false);
+        if (dilates) per_dimension("dilation", "1");
         std::string all;
         for (const std::string &side : sides)
             all += (all.empty() ? "" : "+") + side;
         conditions.push_back("pad_mode==pad||" + all + "==0");
-        for (const Line &l : dims) {
-            const std::string k = "kernel_size_" + l.in;
-            const std::string s = "max(1,stride_" + l.in + ")";
-            const std::string pads = "pads_" + l.in;
-            const std::string full = "full_" + l.in;
-            let(pads, "pad_mode==same?max(0,(cdiv(" + l.in + "," + s + ")-1)*" + s + "+" + k + "-" +
-                          l.in + "):" + l.before + "+" + l.after);
-            let("before_" + l.in, "pad_mode==same?" + pads + "/2:" + l.before);
-            let(full, "(" + l.in + "+" + pads + "-" + k + "+ceil_mode*(" + s + "-1))/" + s + "+1");
-            let(l.out, "pad_mode==same?cdiv(" + l.in + "," + s + "):" + full + "-((" + full +
-                           "-1)*" + s + ">=" + l.in + "+" + l.before + ")");
-            for (const std::string &c :
-                 {k + ">=1", "stride_" + l.in + ">=1", l.before + ">=0", l.after + ">=0",
-                  "max(" + l.before + "," + l.after + ")<" + k, k + "<=" + l.in + "+" + pads})
-                conditions.push_back(c);
-        }
+        for (const Line &l : dims)
+            declare(l);
         const std::vector<std::string> all_samples[] = {
             {"n=1 c=1 w=1", "n=2 c=3 w=17 kernel_size=3 stride=2 pad_mode=same",
              "n=1 c=5 w=8 kernel_size=3 stride=2 pad_mode=pad padding=1,0 ceil_mode=1"},
@@ -260,29 +266,61 @@ struct Pool : Windowed {
         samples = all_samples[r - 1];
     }
     Interval interval(const Problem &p, const Line &l, int64_t i) const override {
+        const int64_t step = dilates ? p["dilation_" + l.in] : 1;
         const int64_t from = i * p["stride_" + l.in] - p["before_" + l.in];
-        const int64_t to = from + p["kernel_size_" + l.in];
+        const int64_t to = from + (p["kernel_size_" + l.in] - 1) * step + 1;
         const int64_t n = p[l.in];
-        const int64_t begin = std::max<int64_t>(from, 0);
+        const int64_t begin = from < 0 ? from + (-from + step - 1) / step * step : from;
         const int64_t end = std::min(to, n);
         const auto include = p.dims.find("count_include_pad");
-        const bool all = p["pad_mode"] != 1 && include != p.dims.end() && include->second;
-        return {begin, end, all ? std::min(to, n + p[l.after]) - from : end - begin};
+        const bool all = p["pad_mode"] != F::PadMode::same && include != p.dims.end() &&
+                         include->second;
+        return {begin, end, all ? std::min(to, n + p[l.after]) - from : end - begin, step};
+    }
+
+private:
+    // Declares the number of windows along a dimension, and what must hold of it.
+    void declare(const Line &l) {
+        const std::string k = "kernel_size_" + l.in;
+        const std::string s = "max(1,stride_" + l.in + ")";
+        const std::string reach = dilates ? "((" + k + "-1)*dilation_" + l.in + "+1)" : k;
+        const std::string pads = "pads_" + l.in;
+        const std::string full = "full_" + l.in;
+        let(pads, "pad_mode==same?max(0,(cdiv(" + l.in + "," + s + ")-1)*" + s + "+" + reach + "-" +
+                      l.in + "):" + l.before + "+" + l.after);
+        let("before_" + l.in, "pad_mode==same?" + pads + "/2:" + l.before);
+        let(full, "(" + l.in + "+" + pads + "-" + reach + "+ceil_mode*(" + s + "-1))/" + s + "+1");
+        let(l.out, "pad_mode==same?cdiv(" + l.in + "," + s + "):" + full + "-((" + full + "-1)*" +
+                       s + ">=" + l.in + "+" + l.before + ")");
+        std::vector<std::string> all = {k + ">=1", "stride_" + l.in + ">=1"};
+        if (dilates) all.push_back("dilation_" + l.in + ">=1");
+        for (const std::string &c :
+             {l.before + ">=0", l.after + ">=0", "max(" + l.before + "," + l.after + ")<" + reach,
+              reach + "<=" + l.in + "+" + pads})
+            all.push_back(c);
+        conditions.insert(conditions.end(), all.begin(), all.end());
     }
 };
 
 struct MaxPool : Pool {
     MaxPool(int r, const std::string &mindspore)
-        : Pool("max_pool", r,
-               "y = largest x of each window; NaN if there is one; padding never wins") {
+        : Pool(
+              "max_pool", r,
+              "y = largest x of each window; NaN if there is one; padding never wins; the elements "
+              "of a window are `dilation` apart",
+              "", true) {
         alias = mindspore;
+        const char *dilated[] = {" dilation=3", "", " dilation=1,2,2"};
+        samples.push_back(samples[1] + dilated[r - 1]);
     }
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
-        const auto across = [&](const Tensor &x) { return max_of(x, call, f, false); };
-        if (rank == 1) return along_line(call[0], f, across);
-        return {by_planes(call[0], f, across,
-                          [&](const Tensor &x) { return max_of(x, call, f, true); })};
+        const PlanarPool across(call, f, PlanarPool::across);
+        const PlanarPool along_depth(call, f, PlanarPool::along_depth);
+        const auto of_plane = [&](const Tensor &x) { return across.max(x); };
+        if (rank == 1) return along_line(call[0], f, of_plane);
+        return {
+            by_planes(call[0], f, of_plane, [&](const Tensor &x) { return along_depth.max(x); })};
     }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override {
         return largest(elements);
@@ -306,14 +344,17 @@ struct AvgPool : Pool {
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
         const int64_t divisor = f.at("divisor_override");
+        const bool with_padding = f.at("count_include_pad") != 0;
+        const PlanarPool across(call, f, PlanarPool::across);
+        const PlanarPool along_depth(call, f, PlanarPool::along_depth);
         if (rank == 1) {
-            return along_line(call[0], f,
-                              [&](const Tensor &x) { return avg_of(x, call, f, false, divisor); });
+            return along_line(
+                call[0], f, [&](const Tensor &x) { return across.avg(x, with_padding, divisor); });
         }
         const Tensor y = by_planes(
             wide(call[0]), f,
-            [&](const Tensor &x) { return avg_of(x, call, f, false, divisor ? 1 : 0); },
-            [&](const Tensor &x) { return avg_of(x, call, f, true, divisor); });
+            [&](const Tensor &x) { return across.avg(x, with_padding, divisor ? 1 : 0); },
+            [&](const Tensor &x) { return along_depth.avg(x, with_padding, divisor); });
         return {cast_to(y, call[0].dtype())};
     }
     double value(const Problem &p, const std::vector<double> &elements,
@@ -346,9 +387,9 @@ struct LpPool : Pool {
 };
 
 struct Adaptive : Windowed {
-    const std::string kind;  // "avg", "max"
-    Adaptive(const std::string &pool, int r, const std::string &formula)
-        : Windowed("adaptive_" + pool + "_pool", r,
+    const PoolKind kind;
+    Adaptive(PoolKind pool, int r, const std::string &formula)
+        : Windowed(pool == PoolKind::avg ? "adaptive_avg_pool" : "adaptive_max_pool", r,
                    formula +
                        " of window i, [floor(i h / oh), ceil((i+1) h / oh)), in each dimension h"),
           kind(pool) {
@@ -375,7 +416,7 @@ struct Adaptive : Windowed {
         }
         if (rank == 2) return {adaptive_of(kind, call[0], f.at("oh"), f.at("ow"))};
         const Tensor y = by_planes(
-            kind == "avg" ? wide(call[0]) : call[0], f,
+            kind == PoolKind::avg ? wide(call[0]) : call[0], f,
             [&](const Tensor &x) { return adaptive_of(kind, x, f.at("oh"), f.at("ow")); },
             [&](const Tensor &x) { return adaptive_of(kind, x, f.at("od"), x.shape()[3]); });
         return {cast_to(y, call[0].dtype())};
@@ -390,7 +431,7 @@ struct Adaptive : Windowed {
 };
 
 struct AdaptiveAvg : Adaptive {
-    AdaptiveAvg(int r, const std::string &mindspore) : Adaptive("avg", r, "y = mean") {
+    AdaptiveAvg(int r, const std::string &mindspore) : Adaptive(PoolKind::avg, r, "y = mean") {
         alias = mindspore;
         contract = {Contract::normwise, 8};
     }
@@ -401,7 +442,7 @@ struct AdaptiveAvg : Adaptive {
 };
 
 struct AdaptiveMax : Adaptive {
-    AdaptiveMax(int r, const std::string &mindspore) : Adaptive("max", r, "y = maximum") {
+    AdaptiveMax(int r, const std::string &mindspore) : Adaptive(PoolKind::max, r, "y = maximum") {
         alias = mindspore;
     }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override {
@@ -410,24 +451,22 @@ struct AdaptiveMax : Adaptive {
 };
 
 struct MaxWithIndices : Pool {
-    MaxWithIndices(int r, const std::string &mindspore) : Pool("max_pool", r, "", "indices") {
+    MaxWithIndices(int r, const std::string &mindspore) : Pool("max_pool", r, "", "indices", true) {
         const char *places[] = {"column", "row * w + column", "(depth * h + row) * w + column"};
         doc = "y = max_pool" + std::string(digits[r]) +
               "(x); indices: where each window's first maximum is in its map, " + places[r - 1];
         alias = mindspore;
+        const char *dilated[] = {" dilation=3", " dilation=2,3", " dilation=1,2,2"};
+        samples.push_back(samples[1] + dilated[r - 1]);
     }
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
         if (rank == 3) return of_volumes(call, f);
-        const Given given = planar(call, f, false);
-        if (rank == 2) {
-            return {run1("max_pool2d", {call[0]}, given),
-                    run1("max_pool2d_indices", {call[0]}, given)};
-        }
+        const PlanarPool pool(call, f, PlanarPool::across);
+        if (rank == 2) return {pool.max(call[0]), pool.max_indices(call[0])};
         const Tensor x = reshaped(call[0], {f.at("n"), f.at("c"), 1, f.at("w")});
         const Shape y = spatial(f, {"ow"});
-        return {reshaped(run1("max_pool2d", {x}, given), y),
-                reshaped(run1("max_pool2d_indices", {x}, given), y)};
+        return {reshaped(pool.max(x), y), reshaped(pool.max_indices(x), y)};
     }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override {
         return largest(elements);
@@ -448,18 +487,17 @@ private:
         const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d");
         const int64_t area = f.at("oh") * f.at("ow");
         const int64_t plane = f.at("h") * f.at("w");
-        const Given across = planar(call, f, false);
-        const Given down = planar(call, f, true);
+        const PlanarPool across(call, f, PlanarPool::across);
+        const PlanarPool along_depth(call, f, PlanarPool::along_depth);
         const Tensor planes = reshaped(call[0], {n, c * d, f.at("h"), f.at("w")});
-        const Tensor best = reshaped(run1("max_pool2d", {planes}, across), {n, c, d, area});
-        const Tensor in_plane = reshaped(run1("max_pool2d_indices", {planes}, across),
-                                         {n * c, d * area, 1});
-        const Tensor y = run1("max_pool2d", {best}, down);
-        const Tensor window = reshaped(run1("max_pool2d_indices", {best}, down),
+        const Tensor best = reshaped(across.max(planes), {n, c, d, area});
+        const Tensor in_plane = reshaped(across.max_indices(planes), {n * c, d * area, 1});
+        const Tensor y = along_depth.max(best);
+        const Tensor window = reshaped(along_depth.max_indices(best),
                                        {n * c, f.at("od") * area, 1});
         const auto whole = [](int64_t v) { return Tensor::scalar(double(v), DType::i32); };
         const Tensor depth = F::floor_div(window, whole(area));
-        const Tensor place = run1("gather_elements_kernel", {in_plane, window});
+        const Tensor place = kernel::gather_elements(in_plane, window);
         const Tensor indices = depth * whole(plane) + place;
         const Shape shape = spatial(f, {"od", "oh", "ow"});
         return {reshaped(y, shape), reshaped(indices, shape)};
@@ -525,8 +563,8 @@ struct MaxUnpool : Composite {
         }
         const int64_t n = int64_t(at.size());
         const Tensor whole = Tensor::empty({1}, x.dtype()).expand({1, y.elements(), 1});
-        return {reshaped(
-            run1("gather_kernel_dx", {whole, Tensor::from(at, {n}), reshaped(x, {1, n, 1})}), y)};
+        return {
+            reshaped(kernel::gather_dx(whole, Tensor::from(at, {n}), reshaped(x, {1, n, 1})), y)};
     }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &indices = p("indices");

@@ -26,13 +26,9 @@ Random generator_of(const Call &call) {
 int64_t low_word(uint64_t v) {
     return int32_t(uint32_t(v));
 }
-Given words_of(const Random &at, Given also) {
+GeneratorWords words_of(const Random &at) {
     const RngState &s = at.state();
-    also.insert(also.end(), {{"seed_lo", low_word(s.seed)},
-                             {"seed_hi", low_word(s.seed >> 32)},
-                             {"offset_lo", low_word(s.offset)},
-                             {"offset_hi", low_word(s.offset >> 32)}});
-    return also;
+    return {low_word(s.seed), low_word(s.seed >> 32), low_word(s.offset), low_word(s.offset >> 32)};
 }
 
 DType dtype_of_call(const Call &call) {

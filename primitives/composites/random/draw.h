@@ -1,8 +1,6 @@
 // The base of random composites, and the words that they draw.
 #pragma once
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "primitives/composites/composite.h"
 #include "primitives/random.h"
@@ -23,8 +21,6 @@ protected:
     void seeded(const char *default_dtype = nullptr);
 };
 
-using Given = std::vector<std::pair<std::string, AttrValue>>;
-
 // Returns the generator that the attributes of a call name, or the default one. Throws AttrError
 // for a seed or offset below -1.
 Random generator_of(const Call &call);
@@ -32,8 +28,11 @@ Random generator_of(const Call &call);
 // A kernel's scalars are int32: returns the low word's bits.
 int64_t low_word(uint64_t v);
 
-// Returns `also` with the words of seed and offset that kernels take.
-Given words_of(const Random &at, Given also);
+// Seed and offset as kernels take them.
+struct GeneratorWords {
+    int64_t seed_lo, seed_hi, offset_lo, offset_hi;
+};
+GeneratorWords words_of(const Random &at);
 
 // Returns attribute `dtype`. Throws DTypeError unless the op has it.
 DType dtype_of_call(const Call &call);

@@ -1,5 +1,6 @@
 // dropout: one kernel draws the mask and applies it.
 #include "primitives/composites/random/draw.h"
+#include "primitives/ops/dropout_kernel.h"
 
 namespace halyard {
 namespace {
@@ -21,7 +22,10 @@ struct Dropout : Composite {
         const double p = call.real("p");
         if (!(p >= 0 && p <= 1))
             throw AttrError("dropout", "p is " + std::to_string(p) + ", expected 0 to 1");
-        return Primitive("dropout_kernel", words_of(generator_of(call), {{"p", p}})).run(call.in);
+        const GeneratorWords at = words_of(generator_of(call));
+        const auto [y, mask] = kernel::dropout(call[0], at.seed_lo, at.seed_hi, at.offset_lo,
+                                               at.offset_hi, p);
+        return {y, mask};
     }
     void reference(Problem &p) const override {
         p.tensors["y"] = p("x");

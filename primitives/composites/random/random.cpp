@@ -4,15 +4,17 @@
 
 #include "primitives/composites/random/draw.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/random_kernels.h"
 
 namespace halyard {
 namespace {
 
-Tensor filled(const Call &call, const char *kernel, const Shape &shape, Given also, DType dtype) {
-    const Random at = generator_of(call);
+// Returns the numbers that draw(words of seed and offset, how many) makes, in `shape`.
+template<class Draw>
+Tensor filled(const Call &call, const Shape &shape, DType dtype, const Draw &draw) {
+    const GeneratorWords at = words_of(generator_of(call));
     if (shape.elements() == 0) return Tensor::empty(shape, dtype);
-    also.emplace_back("n", shape.elements());
-    return reshaped(run1(kernel, {}, words_of(at, std::move(also))), shape);
+    return reshaped(draw(at, shape.elements()), shape);
 }
 Shape shape_of(const Call &call, const char *name) {
     const Shape s(call.ints(name));
@@ -36,8 +38,10 @@ Tensor uniform_tensor(const Call &call, const Shape &shape, double low, double h
     // The last number below `high`, to which results that would round to `high` are clamped.
     double max_value = dtype == DType::f64 ? std::nextafter(high, low)
                                            : double(std::nextafter(float(high), float(low)));
-    return filled(call, "uniform_kernel", shape,
-                  {{"low", low}, {"high", high}, {"most", max_value}, {"dtype", dtype}}, dtype);
+    return filled(call, shape, dtype, [&](const GeneratorWords &at, int64_t n) {
+        return kernel::uniform(at.seed_lo, at.seed_hi, at.offset_lo, at.offset_hi, n, low, high,
+                               max_value, dtype);
+    });
 }
 double checked_stddev(const Call &call) {
     const double stddev = call.real("stddev");
@@ -152,10 +156,12 @@ struct Normal : NormalLike {
     }
     Result compose(const Call &call) const override {
         const DType dtype = dtype_of_call(call);
-        return {filled(
-            call, "normal_kernel", shape_of(call, "shape"),
-            {{"mean", call.real("mean")}, {"stddev", checked_stddev(call)}, {"dtype", dtype}},
-            dtype)};
+        const double stddev = checked_stddev(call);
+        const auto draw = [&](const GeneratorWords &at, int64_t n) {
+            return kernel::normal(at.seed_lo, at.seed_hi, at.offset_lo, at.offset_hi, n,
+                                  call.real("mean"), stddev, dtype);
+        };
+        return {filled(call, shape_of(call, "shape"), dtype, draw)};
     }
     // Box and Muller: a pair of words gives the normals r cos t and r sin t.
     double standard(const DrawnWords &w, DType dtype) const override {
@@ -175,10 +181,12 @@ struct TruncatedNormal : NormalLike {
               {"f32"}) {}
     Result compose(const Call &call) const override {
         const DType dtype = dtype_of_call(call);
-        return {cast_to(filled(call, "truncated_normal_kernel", shape_of(call, "shape"),
-                               {{"mean", call.real("mean")}, {"stddev", checked_stddev(call)}},
-                               DType::f32),
-                        dtype)};
+        const double stddev = checked_stddev(call);
+        const auto draw = [&](const GeneratorWords &at, int64_t n) {
+            return kernel::truncated_normal(at.seed_lo, at.seed_hi, at.offset_lo, at.offset_hi, n,
+                                            call.real("mean"), stddev);
+        };
+        return {cast_to(filled(call, shape_of(call, "shape"), DType::f32, draw), dtype)};
     }
     // z = sqrt(2) erfinv(v erf(sqrt 2)), v uniform in (-1, 1), by Newton's method: the derivative
     // of erf(z / sqrt 2) is sqrt(2 / pi) exp(-z^2 / 2).
@@ -218,11 +226,12 @@ struct Randint : Distribution {
             throw AttrError("randint", "low " + std::to_string(low) + " to high " +
                                            std::to_string(high) + " is out of range of i32");
         }
-        const Given given = {{"low_lo", low_word(uint64_t(low))},
-                             {"low_hi", low_word(uint64_t(low) >> 32)},
-                             {"range_less_1", low_word(uint64_t(high) - uint64_t(low) - 1)}};
-        return {cast_to(filled(call, "randint_kernel", shape_of(call, "size"), given, DType::i64),
-                        dtype)};
+        const auto draw = [&](const GeneratorWords &at, int64_t n) {
+            return kernel::randint(at.seed_lo, at.seed_hi, at.offset_lo, at.offset_hi, n,
+                                   low_word(uint64_t(low)), low_word(uint64_t(low) >> 32),
+                                   low_word(uint64_t(high) - uint64_t(low) - 1));
+        };
+        return {cast_to(filled(call, shape_of(call, "size"), DType::i64, draw), dtype)};
     }
     // Computes low + floor(range w / 2^64), where w is a word of 64 bits.
     void reference(Problem &p) const override {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/composites/indexing/indexing.h"
 #include "primitives/composites/random/draw.h"
 #include "registry/tensor/pool_allocator.h"
 
@@ -127,7 +128,7 @@ struct Shuffle : OnHost {
     Result compose(const Call &call) const override {
         if (call[0].rank() == 0) throw ShapeError("shuffle", "x has rank 0, expected at least 1");
         const int64_t n = call[0].shape()[0];
-        return {run1("gather", {call[0], permutation(call, n)}, {{"axis", 0}})};
+        return {composite::gather(call[0], permutation(call, n), 0)};
     }
     void reference(Problem &p) const override {
         const Shape x = p("x").shape;

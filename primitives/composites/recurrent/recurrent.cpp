@@ -2,6 +2,9 @@
 // are those of MindSpore and PyTorch: i f g o for an LSTM, r z n for a GRU.
 #include "primitives/composites/composite.h"
 #include "primitives/operators.h"
+#include "primitives/ops/dense_kernel.h"
+#include "primitives/ops/gates.h"
+#include "primitives/ops/unary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,8 +45,8 @@ struct Products {
                                       {"b_ih", in[weights + 2]},
                                       {"b_hh", in[weights + 3]}})
             expect(name, t.shape()[0], rows.c_str(), gates * h);
-        of_x = run1("dense_kernel", {x, w_ih, in[weights + 2]}, {{"transpose_b", true}});
-        of_h = run1("dense_kernel", {hx, w_hh, in[weights + 3]}, {{"transpose_b", true}});
+        of_x = kernel::dense(x, w_ih, in[weights + 2], false, true);
+        of_h = kernel::dense(hx, w_hh, in[weights + 3], false, true);
         if (gates > 1) {
             of_x = reshaped(of_x, {n, gates, h});
             of_h = reshaped(of_h, {n, gates, h});
@@ -114,7 +117,8 @@ struct RnnCell : Cell {
     Result compose(const Call &call) const override {
         const Products p(call, 2, 1);
         expect_one_dtype(p.in, {0, 1});
-        return p.results({run1(relu ? "relu" : "tanh", {p.of_x + p.of_h})});
+        const Tensor sum = p.of_x + p.of_h;
+        return p.results({relu ? F::relu(sum) : F::tanh(sum)});
     }
     void reference(Problem &p) const override {
         Array y = product(p("x"), p("w_ih"), p("b_ih"));
@@ -139,8 +143,8 @@ struct LstmCell : Cell {
             throw ShapeError("lstm_cell", "cx has shape " + call[2].shape().text() + ", expected " +
                                               call[1].shape().text() + " as hx");
         }
-        const std::vector<Tensor> y = Primitive("lstm_gates").run({p.of_x + p.of_h, p.in[2]});
-        return p.results({y[1], y[0]});
+        const auto [cy, hy] = kernel::lstm_gates(p.of_x + p.of_h, p.in[2]);
+        return p.results({hy, cy});
     }
     void reference(Problem &p) const override {
         const Array a = product(p("x"), p("w_ih"), p("b_ih"));
@@ -167,7 +171,7 @@ struct GruCell : Cell {
                "n + z (hx - n)") {}
     Result compose(const Call &call) const override {
         const Products p(call, 2, 3);
-        return p.results({run1("gru_gates", {p.of_x, p.of_h, p.in[1]})});
+        return p.results({kernel::gru_gates(p.of_x, p.of_h, p.in[1])});
     }
     void reference(Problem &p) const override {
         const Array a = product(p("x"), p("w_ih"), p("b_ih"));

@@ -1,11 +1,13 @@
 // Reductions that are composed of other reductions. 16-bit floats are computed in f32.
-#include "primitives/composites/composite.h"
+#include "primitives/composites/reduction/statistics.h"
 
 #include <cmath>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
 #include "primitives/ops/unary.h"
 
@@ -27,10 +29,8 @@ struct Inputs {
         for (int d = 0; d < x.rank(); d++)
             nothing |= x.shape()[d] == 0 && (axis.empty() || (reduced >> d & 1));
     }
-    Tensor reduce(const char *op, const Tensor &t, bool keep_dims) const {
-        return run1(op, {t}, {{"axis", axis}, {"keep_dims", keep_dims}});
-    }
-    Tensor reduce(const char *op, const Tensor &t) const { return reduce(op, t, keep); }
+    using Reduction = Tensor (*)(const Tensor &x, const Ints &axis, bool keep_dims);
+    Tensor reduce(Reduction reduction, const Tensor &t) const { return reduction(t, axis, keep); }
     Tensor number(double v) const { return Tensor::scalar(v, x.dtype()); }
     Result result(const Tensor &y) const { return {cast_to(y, given)}; }
 
@@ -42,8 +42,8 @@ struct Inputs {
 };
 
 Tensor variance(const Inputs &c, const Call &call) {
-    const Tensor off = c.x - c.reduce("reduce_mean", c.x, true);
-    const Tensor sum = c.reduce("reduce_sum", F::square(off));
+    const Tensor off = c.x - F::reduce_mean(c.x, c.axis, true);
+    const Tensor sum = c.reduce(F::reduce_sum, F::square(off));
     const double n = double(c.x.elements()) / double(std::max<int64_t>(1, sum.elements()));
     const double ddof = double(call.integer("ddof"));
     return sum / std::fmax(0, n - ddof);
@@ -122,12 +122,12 @@ struct LogSumExp : Statistic {
     // gradient passes through it.
     Result compose(const Call &call) const override {
         const Inputs c(call);
-        if (c.nothing) return c.result(F::log(c.reduce("reduce_sum", c.x)));
+        if (c.nothing) return c.result(F::log(c.reduce(F::reduce_sum, c.x)));
         const auto shift = [&](bool keep_dims) {
-            const Tensor largest = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
+            const Tensor largest = stop_gradient(F::reduce_max(c.x, c.axis, keep_dims));
             return F::select(F::is_finite(largest), largest, 0);
         };
-        const Tensor sum = c.reduce("reduce_sum", F::exp(c.x - shift(true)));
+        const Tensor sum = c.reduce(F::reduce_sum, F::exp(c.x - shift(true)));
         return c.result(F::log(sum) + shift(c.keep));
     }
 };
@@ -183,10 +183,10 @@ struct Norm : Statistic {
         const Inputs c(call);
         const double ord = call.real("ord");
         if (std::isnan(ord)) throw AttrError("norm", "ord is nan, expected a number");
-        if (ord == 1) return c.result(c.reduce("reduce_l1", c.x));
-        if (ord == 2) return c.result(c.reduce("reduce_l2", c.x));
+        if (ord == 1) return c.result(c.reduce(F::reduce_l1, c.x));
+        if (ord == 2) return c.result(c.reduce(F::reduce_l2, c.x));
         if (ord == 0) {
-            return c.result(c.reduce("reduce_sum", cast_to(F::not_equal(c.x, 0), c.x.dtype())));
+            return c.result(c.reduce(F::reduce_sum, cast_to(F::not_equal(c.x, 0), c.x.dtype())));
         }
         const Tensor size = F::abs(c.x);
         if (std::isinf(ord) && c.nothing) {
@@ -194,12 +194,17 @@ struct Norm : Statistic {
                                          " has no elements along axis, expected some for ord " +
                                          (ord > 0 ? "inf" : "-inf"));
         }
-        if (std::isinf(ord)) return c.result(c.reduce(ord > 0 ? "reduce_max" : "reduce_min", size));
-        return c.result(F::tensor_pow(c.reduce("reduce_sum", F::tensor_pow(size, ord)), 1 / ord));
+        if (std::isinf(ord))
+            return c.result(c.reduce(ord > 0 ? F::reduce_max : F::reduce_min, size));
+        return c.result(F::tensor_pow(c.reduce(F::reduce_sum, F::tensor_pow(size, ord)), 1 / ord));
     }
 };
 
 }  // namespace
+
+Tensor composite::norm(const Tensor &x, double ord) {
+    return run1("norm", {x}, {{"ord", ord}});
+}
 
 HALYARD_COMPOSITES {
     composites.add<LogSumExp>();

@@ -7,24 +7,28 @@
 #include <fstream>
 
 #include "dsl/all_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 
 namespace halyard {
 namespace {
 
+// Assembles the f32 kernels of every op, which takes minutes, if HALYARD_ALL_PTX is set, else those
+// of every 16th.
 TEST(Cuda, EveryGpuOpIsAssembled) {
     if (std::system("ptxas --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no ptxas";
     if (op_table().names().empty()) list_all_ops(op_table());
     const std::filesystem::path dir = std::filesystem::temp_directory_path() /
                                       ("halyard_ptx_" + std::to_string(getpid()));
     std::filesystem::create_directories(dir);
-    int assembled = 0;
+    const int step = std::getenv("HALYARD_ALL_PTX") ? 1 : 16;
+    int assembled = 0, seen = 0;
     for (auto &name : op_table().names()) {
         const OpPtr op = op_table().make(name);
-        if (!op->gpu || op->form == Form::composite) continue;
+        if (!gpu::has_kernel(*op, "f32") || seen++ % step != 0) continue;
         Instance i;
         i.backend = "cuda";
-        i.variant = op->variants.back().name;
+        i.variant = gpu::variant(*op);
         Kernel k(op_table().make(name), i);
         const std::string ptx = dir / (name + ".ptx");
         const auto text = Halide::Internal::get_output_info(k.target);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "examples/resnet/config.h"
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/group_params.h"
 #include "primitives/autograd/tape.h"
@@ -78,6 +79,37 @@ TEST(ResNet, CrossEntropySmoothMatchesMindSpore) {
 }
 
 // The networks have as many weights as torchvision's ResNets with 1000 classes.
+TEST(ResNet, TakesItsOptionsFromTheCommandLine) {
+    const auto from = [](std::vector<std::string> words) {
+        words.insert(words.begin(), "resnet_train");
+        std::vector<char *> argv;
+        for (std::string &w : words)
+            argv.push_back(w.data());
+        return examples::resnet::Config::from(int(argv.size()), argv.data());
+    };
+    const examples::resnet::Config c = from(
+        {"--dataset_path=photos", "--batch_size=4", "--lr_end=0.001", "--momentum=0.8",
+         "--weight_decay=0", "--label_smooth_factor=0.2", "--save_checkpoint=false",
+         "--save_checkpoint_epochs=2", "--keep_checkpoint_max=3"});
+    EXPECT_EQ(c.dataset_path, "photos");
+    EXPECT_EQ(c.batch_size, 4);
+    EXPECT_EQ(c.lr_end, 0.001);
+    EXPECT_EQ(c.momentum, 0.8);
+    EXPECT_EQ(c.weight_decay, 0);
+    EXPECT_EQ(c.label_smooth_factor, 0.2);
+    EXPECT_FALSE(c.save_checkpoint);
+    EXPECT_EQ(c.save_checkpoint_epochs, 2);
+    EXPECT_EQ(c.keep_checkpoint_max, 3);
+    EXPECT_EQ(message([&] { from({"--batch_size=four"}); }),
+              "[command line] batch_size is 'four', expected a whole number");
+    EXPECT_EQ(message([&] { from({"--lr="}); }), "[command line] lr is '', expected a number");
+    EXPECT_EQ(message([&] { from({"--save_checkpoint=1"}); }),
+              "[command line] save_checkpoint is '1', expected true or false");
+    EXPECT_EQ(message([&] { from({"--run_distribute=true"}); }),
+              "[command line] no option is called --run_distribute=true; options are written "
+              "--batch_size=32");
+}
+
 TEST(ResNet, HasAllParameters) {
     EXPECT_EQ(elements(examples::resnet18(1000).trainable_params()), 11689512);
     EXPECT_EQ(elements(examples::resnet34(1000).trainable_params()), 21797672);

@@ -221,7 +221,7 @@ TEST(MatMul, ErrorsNameTheDimensionAndBothValues) {
                              [&] { F::matmul(Tensor::ones({3}), b); });
     EXPECT_THROW(F::matmul(Tensor::ones({2, 2, 3}), Tensor::ones({3, 3, 4})), ShapeError);
     EXPECT_THROW(F::matmul(a, Tensor::ones({3, 4}, DType::f64)), DTypeError);
-    EXPECT_THROW(F::matmul(Tensor::ones({2, 3}, DType::i32), Tensor::ones({3, 4}, DType::i32)),
+    EXPECT_THROW(F::matmul(Tensor::ones({2, 3}, DType::i64), Tensor::ones({3, 4}, DType::i64)),
                  DTypeError);
 }
 

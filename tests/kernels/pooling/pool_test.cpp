@@ -108,6 +108,46 @@ TEST(Pool, PaddingIsNeverTheMaximum) {
     }
 }
 
+// NaN, ties and padding in windows with gaps: columns 0, 2, 4 of one line, after a column of
+// padding.
+TEST(Pool, DilatedWindowsSkipElements) {
+    const Given a = {{"kernel_size", Ints{1, 3}},
+                     {"pad_mode", "pad"},
+                     {"padding", Ints{0, 0, 2, 0}},
+                     {"dilation", Ints{1, 2}}};
+    const auto of = [&](const std::vector<float> &line) {
+        const Tensor x = Tensor::from(line, {1, 1, 1, 5});
+        const Tensor y = run_op("max_pool2d", {x}, a);
+        const Tensor dx = run_op("max_pool2d_dx", {x, y, Tensor::ones(y.shape())}, a);
+        const Tensor indices = run_op("max_pool2d_indices", {x}, a);
+        return std::vector<std::vector<float>>{y.to_vector<float>(), dx.to_vector<float>(),
+                                               indices.to_vector<float>()};
+    };
+    using Lines = std::vector<std::vector<float>>;
+    // The windows are columns 0, 2; 1, 3; 0, 2, 4.
+    EXPECT_EQ(of({1, 9, 5, 2, 3}), (Lines{{5, 9, 5}, {0, 1, 2, 0, 0}, {2, 1, 2}}));
+    EXPECT_EQ(of({7, 0, 7, 0, 7}), (Lines{{7, 0, 7}, {2, 1, 0, 0, 0}, {0, 1, 0}}));
+    constexpr float low = -INFINITY;
+    EXPECT_EQ(of({low, low, low, low, low}), (Lines{{low, low, low}, {2, 1, 0, 0, 0}, {0, 1, 0}}));
+    const Lines nan = of({1, NAN, 2, 3, NAN});
+    EXPECT_EQ(nan[0][0], 2);
+    EXPECT_TRUE(std::isnan(nan[0][1]) && std::isnan(nan[0][2]));
+    EXPECT_EQ(nan[1], (std::vector<float>{0, 1, 1, 0, 1}));
+    EXPECT_EQ(nan[2], (std::vector<float>{2, 1, 4}));
+    // As in PyTorch, a window between whose taps the map lies has no maximum.
+    const Given gap = {{"kernel_size", Ints{1, 2}},
+                       {"pad_mode", "pad"},
+                       {"padding", Ints{0, 0, 2, 2}},
+                       {"dilation", Ints{1, 3}}};
+    const Tensor one = Tensor::ones({1, 1, 1, 1});
+    EXPECT_EQ(run_op("max_pool2d", {one}, gap).to_vector<float>(), (std::vector<float>{low, low}));
+    EXPECT_THROW(run_op("max_pool2d", {one}, {{"dilation", Ints{0, 1}}}), AttrError);
+    EXPECT_THROW(run_op("max_pool2d", {Tensor::ones({1, 1, 4, 4})},
+                        {{"kernel_size", Ints{2, 2}}, {"dilation", Ints{4, 1}}}),
+                 AttrError);
+    EXPECT_EQ(run_op("max_pool2d", {one}, {{"dilation", Ints{int64_t(1) << 40, 1}}}).item(), 1);
+}
+
 TEST(Pool, SameBitsForAnyNumberOfThreads) {
     auto g = golden("maxpool2d_same_k3s2_even");
     const Given a = attributes({"", {3, 3}, {2, 2}, "same"}, true);

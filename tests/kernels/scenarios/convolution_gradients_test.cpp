@@ -196,9 +196,10 @@ TEST(Convolutions, FoldedBatchNormMatches) {
 
 TEST(Convolutions, RejectsInvalidArguments) {
     const Tensor x = Tensor::ones({1, 3, 5});
-    expect_error<ShapeError>("[conv1d] weight.c/group is 2, expected 3 with c=3, group=1", [&] {
-        run_op("conv1d", {x, Tensor::ones({4, 2, 3})});
-    });
+    expect_error<ShapeError>(
+        "[conv1d] weight.c/group is 2, expected 3 from x[1,3,5] (weight has shape [4,2,3])", [&] {
+            run_op("conv1d", {x, Tensor::ones({4, 2, 3})});
+        });
     expect_error<AttrError>("[conv1d] needs stride_w>=1: stride_w is 0", [&] {
         run_op("conv1d", {x, Tensor::ones({4, 3, 3})}, {{"stride", Ints{0}}});
     });

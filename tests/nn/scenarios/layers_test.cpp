@@ -71,6 +71,103 @@ TEST(Layers, NhwcMatchesNchw) {
         expect_close(channels_last(last(x)), last(first(x)), 2e-6, first.cls_name());
 }
 
+std::vector<Tensor> call(const Cell &cell, const Tensor &x) {
+    return cell.call(std::vector<Tensor>{x});
+}
+
+struct Maximum {
+    double value = -INFINITY;
+    int64_t at = -1;
+};
+// Returns the first maximum of a map [h,w] at these places, row by row; places outside don't count.
+Maximum first_maximum(const Tensor &map, const Ints &rows, const Ints &columns) {
+    Maximum best;
+    for (const int64_t i : rows) {
+        for (const int64_t j : columns) {
+            const bool inside = i >= 0 && j >= 0 && i < map.size(0) && j < map.size(1);
+            if (inside && map.at({i, j}) > best.value) best = {map.at({i, j}), i * map.size(1) + j};
+        }
+    }
+    return best;
+}
+
+TEST(Layers, MaxPoolDilatesAndReturnsIndices) {
+    const Tensor x = F::normal({2, 3, 9, 17});
+    const MaxPool2d pool({.kernel_size = {3, 2},
+                          .stride = {2, 1},
+                          .pad_mode = "pad",
+                          .padding = {2, 1, 1, 2},
+                          .dilation = {2, 3},
+                          .return_indices = true});
+    const std::vector<Tensor> both = call(pool, x);
+    ASSERT_EQ(both.size(), 2u);
+    ASSERT_EQ(both[0].shape(), (Shape{2, 3, 4, 17}));  // (9+3-5)/2+1 and 17+3-4+1
+    ASSERT_EQ(both[1].dtype(), DType::i32);
+    const Tensor maps = x.reshape({6, 9, 17});
+    const Tensor y = both[0].reshape({6, 4, 17}), indices = both[1].reshape({6, 4, 17});
+    for (int64_t m = 0; m < 6; m++) {
+        for (int64_t a = 0; a < 4; a++) {
+            for (int64_t b = 0; b < 17; b++) {
+                const Maximum expected = first_maximum(maps[m], {a * 2 - 2, a * 2, a * 2 + 2},
+                                                       {b - 1, b + 2});
+                EXPECT_EQ(y.at({m, a, b}), expected.value);
+                EXPECT_EQ(indices.at({m, a, b}), double(expected.at));
+            }
+        }
+    }
+    EXPECT_THROW(pool(x), ShapeError);  // it has two outputs
+    EXPECT_EQ(pool.extend_repr(), "kernel_size=(3, 2), stride=(2, 1), pad_mode=pad, padding=(2, 1, "
+                                  "1, 2), dilation=(2, 3), return_indices=true");
+    EXPECT_THROW(MaxPool2d({.dilation = 0}), AttrError);
+}
+
+TEST(Layers, MaxUnpoolPutsMaximaBack) {
+    const auto expect_same_maxima = [](const auto &pool, const auto &unpool, const Tensor &x) {
+        const std::vector<Tensor> both = call(pool, x);
+        const Tensor back = unpool(both[0], both[1]);
+        ASSERT_EQ(back.shape(), x.shape());
+        const std::vector<Tensor> again = call(pool, back);
+        // Windows don't overlap, and all maxima are above 0.
+        EXPECT_EQ(again[0].to_vector<float>(), both[0].to_vector<float>());
+        EXPECT_EQ(again[1].to_vector<int32_t>(), both[1].to_vector<int32_t>());
+    };
+    const auto positive = [](const Ints &shape) { return F::exp(F::normal(shape)); };
+    expect_same_maxima(MaxPool1d({.kernel_size = 3, .stride = 3, .return_indices = true}),
+                       MaxUnpool1d({.kernel_size = 3}), positive({2, 3, 33}));
+    expect_same_maxima(MaxPool2d({.kernel_size = 2, .stride = 2, .return_indices = true}),
+                       MaxUnpool2d({.kernel_size = 2}), positive({1, 5, 8, 6}));
+    expect_same_maxima(MaxPool3d({.kernel_size = 2, .stride = 2, .return_indices = true}),
+                       MaxUnpool3d({.kernel_size = 2, .stride = 2}), positive({2, 1, 4, 6, 2}));
+    const Tensor image = positive({2, 3, 7, 6});
+    const MaxPool2d pool({.kernel_size = 2, .stride = 2, .return_indices = true});
+    const MaxPool2d last_pool(
+        {.kernel_size = 2, .stride = 2, .data_format = "NHWC", .return_indices = true});
+    const std::vector<Tensor> first = call(pool, image);
+    const std::vector<Tensor> channels_last = call(last_pool, last(image));
+    for (size_t k : {0, 1})
+        expect_close(channels_last[k], last(first[k]), 0, "NHWC");
+    const Tensor whole = MaxUnpool2d({.kernel_size = 2}).construct(first[0], first[1], {7, 6});
+    EXPECT_EQ(whole.shape(), (Shape{2, 3, 7, 6}));
+    EXPECT_EQ(MaxUnpool2d({.kernel_size = 2})(first[0], first[1]).shape(), (Shape{2, 3, 6, 6}));
+    EXPECT_THROW(MaxUnpool2d({.kernel_size = 0}), AttrError);
+    EXPECT_THROW(MaxUnpool2d()(image.reshape({6, 7, 6}), first[1]), ShapeError);
+}
+
+TEST(Layers, TakeChoicesAsConstantsAndAsText) {
+    const Tensor x = F::normal({2, 4, 7, 6});
+    const auto same = [&](const AnyCell &constant, const AnyCell &text) {
+        EXPECT_EQ(constant(x).to_vector<float>(), text(x).to_vector<float>())
+            << constant.cls_name();
+    };
+    same(MaxPool2d({.kernel_size = 3, .pad_mode = F::PadMode::same}),
+         MaxPool2d({.kernel_size = 3, .pad_mode = "same"}));
+    same(Upsample({.size = {9, 8}, .mode = F::Interpolation::bilinear}),
+         Upsample({.size = {9, 8}, .mode = "bilinear"}));
+    EXPECT_EQ(MSELoss(F::Reduction::sum)(x, -x).item<float>(), MSELoss("sum")(x, -x).item<float>());
+    EXPECT_EQ(KLDivLoss(F::KlDivReduction::batchmean)(x, x * x).item<float>(),
+              KLDivLoss("batchmean")(x, x * x).item<float>());
+}
+
 TEST(Layers, NamesOfParameters) {
     const auto names = [](const AnyCell &cell) {
         std::string all;

@@ -5,6 +5,7 @@
 #include "primitives/composites/einsum.h"
 #include "primitives/ops/attention.h"
 #include "primitives/ops/dense.h"
+#include "primitives/ops/matmul.h"
 #include "primitives/ops/products.h"
 #include "primitives/ops/shapes.h"
 #include "tests/primitives/gradient_check.h"
@@ -92,6 +93,36 @@ TEST(Einsum, IntegersAndEmptyTensors) {
     EXPECT_EQ(
         F::einsum("ij,jk->ik", {Tensor::ones({2, 0}), Tensor::ones({0, 3})}).to_vector<float>(),
         std::vector<float>(6, 0));
+}
+
+// Sums and products wrap, as in PyTorch.
+TEST(Products, OfIntegers) {
+    const auto integers = [](const Shape &s, int32_t factor) {
+        std::vector<int32_t> v(static_cast<size_t>(s.elements()));
+        for (size_t i = 0; i < v.size(); i++)
+            v[i] = (int32_t(i * 7 % 23) - 11) * factor;
+        return Tensor::from(v, s);
+    };
+    for (const auto &[m, k, n] :
+         {std::array<int64_t, 3>{1, 1, 1}, {5, 7, 3}, {17, 31, 16}, {9, 4, 33}}) {
+        const Tensor a = integers({m, k}, 1), b = integers({k, n}, 3);
+        const std::vector<double> want = naive({"mk", "kn"}, {a, b}, "mn");
+        EXPECT_EQ(F::matmul(a, b).to_vector<double>(), want);
+        EXPECT_EQ(F::einsum("mk,kn->mn", {a, b}).to_vector<double>(), want);
+        EXPECT_EQ(F::bmm(a.unsqueeze(0), b.unsqueeze(0)).to_vector<double>(), want);
+        EXPECT_EQ(F::matmul(a, b).dtype(), DType::i32);
+        const Tensor c = F::addmm(integers({m, n}, 5), a, b, 2, -3);
+        ASSERT_EQ(c.dtype(), DType::i32);
+        const std::vector<double> x = integers({m, n}, 5).to_vector<double>();
+        for (size_t i = 0; i < x.size(); i++)
+            EXPECT_EQ(c.to_vector<double>()[i], 2 * x[i] - 3 * want[i]);
+    }
+    const Tensor big = Tensor::full({1, 2}, 1 << 30, DType::i32);
+    EXPECT_EQ(F::matmul(big, Tensor::full({2, 1}, 4, DType::i32)).item(), 0);
+    EXPECT_EQ(F::mv(big, Tensor::full({2}, 1, DType::i32)).item(), -2147483648.0);
+    EXPECT_EQ(
+        F::outer(Tensor::from<int32_t>({2, 3}), Tensor::from<int32_t>({5})).to_vector<int32_t>(),
+        (std::vector<int32_t>{10, 15}));
 }
 
 TEST(Einsum, RejectsInvalidArguments) {

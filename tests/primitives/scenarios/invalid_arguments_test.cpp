@@ -92,6 +92,40 @@ TEST(InvalidArguments, ErrorsNameTheCompositeOp) {
     EXPECT_GT(rejected, 100);
 }
 
+// What is wrong is said of the caller's tensors, not of those of the ops inside.
+TEST(InvalidArguments, ErrorsNameTheCallersTensors) {
+    const auto expect = [](const std::string &op, const AttrList &attrs,
+                           const std::vector<Tensor> &in, const std::string &detail) {
+        EXPECT_EQ(message([&] { (void)Primitive(op.c_str(), attrs).run(in); }),
+                  "[" + op + "] " + detail);
+    };
+    const auto ones = [](const Shape &s, DType d = DType::f32) { return Tensor::ones(s, d); };
+    const std::string floats = "there are f32 f16 bf16 f64";
+    expect("dense", {}, {ones({2, 3}), ones({4, 3}, DType::f64), ones({4})},
+           "weight is f64, expected f32 like x");
+    expect("layer_norm", {}, {ones({2, 3}), ones({3}), ones({3}, DType::i32)},
+           "beta is i32, expected f32 like x");
+    expect("lstm_cell", {},
+           {ones({2, 3}), ones({2, 4}), ones({2, 4}), ones({16, 3}, DType::f64), ones({16, 4}),
+            ones({16}), ones({16})},
+           "w_ih is f64, expected f32 like x");
+    expect("scaled_dot_product_attention", {},
+           {ones({2, 7, 3}), ones({2, 5, 3}, DType::f64), ones({2, 5, 3}), Tensor()},
+           "key is f64, expected f32 like query");
+    expect("max_pool1d", {}, {ones({1, 2, 8}, DType::i32)}, "no kernels for i32, " + floats);
+    expect("fold", {{"output_size", Ints{4, 4}}, {"kernel_size", Ints{2, 2}}},
+           {ones({1, 4, 9}, DType::i8)}, "no kernels for i8, " + floats);
+    expect("mse_loss", {}, {ones({2, 3}), ones({3, 4})},
+           "dimension 0 is 2 against 3: [2,3] and [3,4] don't broadcast");
+    expect("binary_cross_entropy", {}, {ones({2, 3}), ones({2, 4}), Tensor()},
+           "dimension 1 is 3 against 4: [2,3] and [2,4] don't broadcast");
+    expect("cosine_similarity", {}, {ones({5, 18}), ones({5, 17})},
+           "input2.c is 17, expected 18 from input1[5,18] (input2 has shape [5,17])");
+    expect("addmm", {{"alpha", 0.5}},
+           {ones({2, 2}, DType::i32), ones({2, 3}, DType::i32), ones({3, 2}, DType::i32)},
+           "alpha is 0.500000, expected an integer for i32");
+}
+
 TEST(InvalidArguments, ErrorsNameAnUndefinedTensor) {
     for (const RegisteredOp *op : library().ops()) {
         const auto &inputs = op->signature.inputs;

@@ -2,11 +2,7 @@
 #include "tools/check/mutants.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <fstream>
 #include <set>
 
@@ -15,7 +11,6 @@
 #include "dsl/kernel_faults.h"
 #include "dsl/mutate.h"
 #include "registry/base/error.h"
-#include "tools/check/children.h"
 
 namespace halyard::check {
 namespace {
@@ -38,55 +33,6 @@ Mutant tried(const std::string &op, const std::string &fault) {
     const std::vector<Mutant> all = try_mutants(options({op}, 1, {fault}));
     EXPECT_EQ(all.size(), 1u);
     return all.at(0);
-}
-
-TEST(Children, ReportOutputAndExitStatus) {
-    std::vector<ChildResult> results(5);
-    const auto job = [](size_t i, const Send &send) {
-        send("job " + std::to_string(i));
-        if (i == 1) raise(SIGSEGV);
-        if (i == 2) throw Error("test", "no");
-        for (volatile int turns = 0; i == 3;)
-            turns = turns + 1;
-        send("end");
-    };
-    run_in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
-    EXPECT_EQ(results[0].text, "job 0\nend\n");
-    EXPECT_EQ(results[1].text, "job 1\n");
-    EXPECT_EQ(results[3].text, "job 3\n");
-    EXPECT_EQ(results[4].text, "job 4\nend\n");
-    const std::vector<std::string> died = {"", "signal 11", "threw [test] no",
-                                           "exceeded its 1 s of processor time", ""};
-    for (size_t i = 0; i < died.size(); i++) {
-        EXPECT_EQ(results[i].died, died[i]);
-        EXPECT_EQ(results[i].timed_out, i == 3);
-    }
-    EXPECT_EQ(results[2].text, "job 2\n");
-}
-
-TEST(Children, AreKilledIfTheyOnlySleep) {
-    ChildResult result;
-    run_in_children(
-        1, 1, 0.02, [](size_t, const Send &) { sleep(600); },
-        [&](size_t, const ChildResult &r) { result = r; });
-    EXPECT_EQ(result.died, "still running after 1 s");
-    EXPECT_TRUE(result.timed_out);
-}
-
-TEST(Children, EndWithAnExceptionOfDone) {
-    const auto job = [](size_t i, const Send &) {
-        if (i == 1) sleep(600);
-    };
-    const auto done = [](size_t, const ChildResult &) { throw Error("test", "enough"); };
-    EXPECT_THROW(run_in_children(4, 2, 60, job, done), Error);
-    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
-    EXPECT_EQ(errno, ECHILD);
-}
-
-TEST(Children, AreOneAtATimeAtLeast) {
-    const auto job = [](size_t, const Send &) {};
-    const auto done = [](size_t, const ChildResult &) {};
-    EXPECT_THROW(run_in_children(1, 0, 60, job, done), AttrError);
 }
 
 TEST(Mutants, AreFound) {
@@ -140,6 +86,24 @@ TEST(Mutants, EqualValuesRevealAComparison) {
               Mutant::caught);
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").status,
               Mutant::refused);
+}
+
+// A batch norm's x - mean is strict.
+TEST(Mutants, StrictArithmeticGetsFaults) {
+    const OpPtr op = op_table().make("batch_norm_planes");
+    Instance i;
+    i.isa = host_isa();
+    i.dtypes = op->dtypes[0];
+    i.variant = op->variants.back().name;
+    Kernel k(op_table().make(op->name), i);
+    const std::vector<std::string> faults = faults_of(k);
+    const auto fault = std::find_if(faults.begin(), faults.end(), [](const std::string &f) {
+        return f.starts_with("swapped-operands: strict - in y");
+    });
+    ASSERT_NE(fault, faults.end());
+    const std::string kernel = op->name + (i.variant.empty() ? "" : "/" + i.variant);
+    const Mutant m = tried(op->name, kernel + " " + *fault);
+    EXPECT_EQ(m.status, Mutant::caught) << m.text() << m.output;
 }
 
 // The kernel has a loop of its own for rows that are not contiguous, as with axis=0.

@@ -432,6 +432,37 @@ TEST_F(Command, ListsDtypesByBackend) {
     EXPECT_NE(table.find("(its parts)"), std::string::npos) << "ops that are composed of others";
 }
 
+// Each command that takes "ascend" takes the name of a chip, too, and says which it was.
+TEST_F(Command, TakesTheNamesOfAscendChips) {
+    save("x.npy", Tensor::from<float>({-1, 2, 3}));
+    const std::string problem = "relu --shape \"d0=1 d1=1 d2=8192\" --device ";
+    for (const std::string chip : {"ascend910", "ascend910b", "ascend310"}) {
+        const auto expect_text = [&](const std::string &args, const std::string &text) {
+            const Result r = halyard(args);
+            EXPECT_EQ(r.status, 0) << args << ": " << r.err;
+            EXPECT_NE(r.out.find(text), std::string::npos) << args << ": " << r.out;
+        };
+        ASSERT_EQ(halyard("run relu -i x.npy -o " + chip + " --device " + chip).status, 0);
+        EXPECT_EQ(load((chip + "/out_0.npy").c_str()).to_vector<float>(),
+                  (std::vector<float>{0, 2, 3}));
+        expect_text("check relu --quick --device " + chip, " 0 failed");
+        expect_text("bench " + problem + chip, "relu f32, " + chip + " ");
+        expect_text("profile " + problem + chip, "relu d0=1 d1=1 d2=8192 on " + chip + ": ");
+        expect_text("explain " + problem + chip, "-> " + chip + " f32 (only variant): chosen");
+        expect_text("lower --to dv " + problem + chip, "# relu f32 ascend: " + chip + ";");
+        expect_text("lower --to dv " + problem + chip, "\nprogram relu " + chip + " ");
+        expect_text("lower --to ascendc " + problem + chip, " for " + chip + ", schedule ");
+        expect_text("lower --to tbe " + problem + chip, " for " + chip);
+    }
+    EXPECT_NE(halyard("explain relu --shape x=3", "HALYARD_DEVICE_TARGET=Ascend310")
+                  .out.find("-> ascend310 f32"),
+              std::string::npos)
+        << "the environment's chip counts without --device";
+    expect_rejected("run relu -i x.npy -o o --device ascend311",
+                    "[ascend311] no such device, expected cpu, opencl, ascend");
+    EXPECT_EQ(halyard("bench relu --device ascend311").status, 2);
+}
+
 TEST_F(Command, ExplainsAndBenches) {
     const Result r = halyard("explain add --shape a=2x3 --shape b=3");
     ASSERT_EQ(r.status, 0) << r.err;

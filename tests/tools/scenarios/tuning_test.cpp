@@ -442,7 +442,7 @@ TEST(Compiler, SurvivesCrashes) {
     job.seconds = 60;
     job.op = "tune_aborts";
     EXPECT_EQ(compiler.build(job).error,
-              "the code generator died (signal 6): Assertion `it went well' failed");
+              "the code generator died (signal 6, Aborted): Assertion `it went well' failed");
     job.op = "tune_well";
     job.autoscheduler = "none2026";
     EXPECT_TRUE(compiler.build(job).error.starts_with("[none2026] no such plugin"))

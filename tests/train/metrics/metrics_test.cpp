@@ -45,6 +45,73 @@ TEST(Metrics, ClassifiersMatchMindSpore) {
     EXPECT_DOUBLE_EQ(counted(ConfusionMatrix()).eval(), 4.0 / 6);
 }
 
+// A map has a sample at each position: the same numbers as the rows of its positions.
+TEST(Metrics, ClassifiersTakeMaps) {
+    const std::vector<float> rows = {.2f, .5f, .3f, .1f, .7f, .2f, .9f, .05f, .05f,
+                                     .3f, .3f, .4f, .6f, .1f, .3f, .1f, .2f,  .7f};
+    const std::vector<int32_t> labels = {1, 0, 0, 2, 0, 2};
+    const Tensor flat = Tensor::from(rows, {6, 3});
+    // [N,C,H,W] with N = 2, H = 1, W = 3.
+    const Tensor map = flat.reshape({2, 1, 3, 3}).transpose({0, 3, 1, 2});
+    const auto expect_same = [&](auto metric) {
+        metric.update(flat, Tensor::from(labels, {6}));
+        const double expected = metric.eval();
+        metric.clear();
+        metric.update(map, Tensor::from(labels, {2, 1, 3}));
+        EXPECT_DOUBLE_EQ(metric.eval(), expected);
+        metric.clear();
+        std::vector<int32_t> one_hot(18);
+        for (size_t i = 0; i < 6; i++)
+            one_hot[i * 3 + size_t(labels[i])] = 1;
+        metric.update(map,
+                      Tensor::from(one_hot, {2, 1, 3, 3}).transpose({0, 3, 1, 2}).contiguous());
+        EXPECT_DOUBLE_EQ(metric.eval(), expected);
+    };
+    expect_same(Accuracy());
+    expect_same(Precision());
+    expect_same(Recall());
+    EXPECT_EQ(message([&] {
+                  Accuracy().update(map, Tensor::from(labels, {2, 3, 1}));
+              }),
+              "[accuracy] outputs are [2,3,1,3] and labels [2,3,1], expected labels [2,1,3] or "
+              "one-hot labels");
+}
+
+// The values are those of MindSpore's documentation and, for the shares, of its definition.
+TEST(Metrics, SamplesWithSeveralClasses) {
+    const Tensor outputs = Tensor::from<int32_t>({0, 1, 1, 1, 0, 1}).reshape({2, 3});
+    const Tensor labels = Tensor::from<int32_t>({0, 1, 1, 1, 1, 0}).reshape({2, 3});
+    Accuracy accuracy("multilabel");
+    accuracy.update(outputs, labels);
+    EXPECT_DOUBLE_EQ(accuracy.eval(), 0.5);
+    Precision precision("multilabel");
+    precision.update(outputs, labels);
+    precision.update(Tensor::zeros({1, 3}), Tensor::ones({1, 3}));
+    expect_each(precision.eval_classes(), {1, 0.5, 0});
+    EXPECT_DOUBLE_EQ(precision.eval(), 0.5);
+    Recall recall("multilabel");
+    recall.update(outputs, labels);
+    expect_each(recall.eval_classes(), {1, 0.5});
+    recall.clear();
+    EXPECT_THROW(recall.eval(), AttrError);
+    // Positions of maps are samples: here two, of two classes.
+    recall.update(Tensor::from<int32_t>({1, 0, 1, 0}).reshape({1, 2, 2}),
+                  Tensor::from<int32_t>({1, 1, 0, 0}).reshape({1, 2, 2}));
+    expect_each(recall.eval_classes(), {1, 0});
+    EXPECT_EQ(message([&] {
+                  accuracy.update(outputs, Tensor::from<int32_t>({1, 0}));
+              }),
+              "[accuracy] outputs are [2,3] and labels [2], expected the same shape");
+    EXPECT_EQ(message([&] { recall.update(outputs, labels); }),
+              "[recall] outputs have C=3 classes, before they had 2");
+    EXPECT_EQ(message([&] {
+                  recall.update(Tensor::full({1, 2}, 0.5), Tensor::ones({1, 2}));
+              }),
+              "[recall] an output is 0.500000, expected 0 or 1");
+    EXPECT_EQ(message([&] { Accuracy("multi"); }),
+              "[accuracy] eval_type is multi, expected classification or multilabel");
+}
+
 TEST(Metrics, ErrorsAndLoss) {
     const Tensor y = Tensor::from(std::vector<float>{.1f, .2f, .6f, .9f}, {2, 2});
     const Tensor t = Tensor::from(std::vector<float>{.1f, .25f, .5f, .9f}, {2, 2});
@@ -78,7 +145,7 @@ TEST(Metrics, RejectInvalidShapes) {
               }),
               "[accuracy] a label is 2.000000, expected an integer from 0 to 1");
     EXPECT_EQ(message([&] { a.update(Tensor::ones({2}), Tensor::from<int32_t>({1})); }),
-              "[accuracy] outputs are [2] and labels [1], expected outputs [N,C]");
+              "[accuracy] outputs are [2] and labels [1], expected outputs [N,C] or [N,C,...]");
     ConfusionMatrix c;
     c.update(Tensor::ones({1, 2}), Tensor::from<int32_t>({1}));
     EXPECT_EQ(message([&] {

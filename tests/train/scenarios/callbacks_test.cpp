@@ -240,6 +240,18 @@ TEST(ModelCheckpoint, LoadsPartially) {
               s.net.get_parameters()[0].data().to_vector<float>());
 }
 
+TEST(TrainingState, NotesAreNumbers) {
+    const std::map<std::string, std::string> metadata = {{note_key("train.lr"), "0.25"},
+                                                         {note_key("train.size"), "32px"},
+                                                         {"rng_seed", "18446744073709551615"}};
+    EXPECT_EQ(saved_note("f", metadata, "train.lr"), 0.25);
+    EXPECT_EQ(saved_note("f", metadata, "train.augment"), std::nullopt);
+    EXPECT_EQ(saved_seed("f", metadata), UINT64_MAX);
+    EXPECT_EQ(saved_seed("f", {}), std::nullopt);
+    expect_error<IoError>("[f] note: train.size is '32px', expected a number",
+                          [&] { saved_note("f", metadata, "train.size"); });
+}
+
 TEST(ModelCheckpoint, RejectsIncompatibleCheckpoints) {
     const Folder folder;
     Learner s;

@@ -4,9 +4,11 @@
 
 #include <cmath>
 
+#include "nn/dense.h"
 #include "registry/base/error.h"
 #include "train/metrics/mask_metrics.h"
 #include "train/metrics/metric_set.h"
+#include "train/metrics/occlusion_sensitivity.h"
 #include "train/metrics/roc.h"
 #include "train/metrics/text_metrics.h"
 
@@ -220,6 +222,64 @@ TEST(EdgeDistances, MatchMindSpore) {
     EXPECT_THROW(nothing.update(disc(4, 5, 9), disc(4, 5, 9), 7), ShapeError);
     EXPECT_THROW(HausdorffDistance("manhattan"), AttrError);
     EXPECT_THROW(HausdorffDistance("taxicab", 101), AttrError);
+}
+
+// The example of MindSpore's documentation.
+TEST(OcclusionSensitivity, MatchesMindSpore) {
+    const Tensor weight = Tensor::from(std::vector<float>{.1f, .8f, .1f, .1f, 1, 1, 1, 1}, {2, 4});
+    const nn::Dense net(4, 2, weight, Tensor::from<float>({.3f, .6f}));
+    const Tensor image = Tensor::from(std::vector<float>{.1f, .2f, .3f, .4f}, {1, 4});
+    const auto of = [&](OcclusionSensitivity m) {
+        m.update(net, image, 1);
+        return m.eval();
+    };
+    const auto expect = [&](const OcclusionSensitivity &m, const Rows &want) {
+        const Rows got = of(m).to_vector<double>();
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < got.size(); i++)
+            EXPECT_NEAR(got[i], want[i], 1e-6) << i;
+    };
+    expect(OcclusionSensitivity(), {.3, .6, 1, .9});
+    expect(OcclusionSensitivity(0, {2}, 3), {.3, .6, 1, .9});
+    expect(OcclusionSensitivity(1, {2}), {.3 - 2, .6 - 3, 1 - 4, .9 - 3});
+    expect(OcclusionSensitivity(0, {1}, 1, {1, 2}), {.3, .5});
+    expect(OcclusionSensitivity(0, {2}, 128, {2, -1}), {1, .9});
+    EXPECT_THROW(OcclusionSensitivity().eval(), AttrError);
+    EXPECT_THROW(OcclusionSensitivity(0, {0}), AttrError);
+    EXPECT_THROW(OcclusionSensitivity(0, {}), AttrError);
+    EXPECT_THROW(OcclusionSensitivity(0, {2}, 0), AttrError);
+    EXPECT_THROW(of(OcclusionSensitivity(0, {1, 2})), ShapeError);
+    EXPECT_THROW(of(OcclusionSensitivity(0, {2}, 128, {0, 4})), ShapeError);
+    EXPECT_THROW(of(OcclusionSensitivity(0, {2}, 128, {0})), ShapeError);
+    OcclusionSensitivity metric;
+    EXPECT_THROW(metric.update(net, Tensor::ones({2, 4}), 1), ShapeError);
+    EXPECT_THROW(metric.update(net, image, 2), ShapeError);
+}
+
+// Of an image with channels, every element has the part around it hidden, in all dimensions.
+TEST(OcclusionSensitivity, HidesBoxesOfImages) {
+    struct Sums : nn::Cell {
+        Tensor construct(const Tensor &x) const override {
+            return x.reshape({x.size(0), -1}).slice(1, 0, 15).copy();
+        }
+    };
+    std::vector<float> values(15);
+    for (size_t i = 0; i < 15; i++)
+        values[i] = float(i + 1);
+    const Tensor image = Tensor::from(values, {1, 1, 3, 5});
+    OcclusionSensitivity metric(0, {1}, 4);
+    for (int64_t label : {0, 7, 14}) {  // the output is element `label` of the image
+        metric.update(Sums(), image, label);
+        const Tensor map = metric.eval();
+        ASSERT_EQ(map.shape(), (Shape{3, 5}));
+        for (int64_t r = 0; r < 3; r++) {
+            for (int64_t c = 0; c < 5; c++) {
+                const int64_t y = label / 5, x = label % 5;
+                const bool hidden = y >= r - 1 && y < r + 1 && x >= c - 1 && x < c + 1;
+                EXPECT_EQ(map.at({r, c}), hidden ? double(label + 1) : 0) << label << r << c;
+            }
+        }
+    }
 }
 
 TEST(Metrics, CreatesOtherMetricsByName) {

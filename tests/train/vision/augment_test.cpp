@@ -150,8 +150,28 @@ TEST(Augment, RandomCropsAreWithinAndReachTheEdges) {
     Draw d = draw(0);
     EXPECT_EQ(RandomCrop(16, Padding(0), true)(image, d).shape(), (Shape{16, 16, 3}));
     EXPECT_EQ(RandomCrop(13, Padding(4))(image, d).shape(), (Shape{13, 13, 3}));
+    EXPECT_EQ(RandomCrop({9, 30}, Padding(0), true, {}, Border::EDGE)(image, d).shape(),
+              (Shape{9, 30, 3}));
     expect_error<ShapeError>("[RandomCrop] size is 16 x 16, the padded image [9,12,3]",
                              [&] { RandomCrop(16)(image, d); });
+}
+
+// The image is flat: the columns that a side mirrors don't depend on the number of rows.
+TEST(Augment, PaddingIsLimitedInItsDirection) {
+    const Tensor flat = ramp(2, 12);
+    const Tensor wide = Pad({5, 1, 11, 0}, {}, Border::REFLECT)(flat);
+    EXPECT_EQ(wide.shape(), (Shape{3, 28, 3}));
+    EXPECT_EQ(wide.at({0, 5, 0}), flat.at({1, 0, 0}));
+    EXPECT_EQ(wide.at({1, 0, 0}), flat.at({0, 5, 0}));
+    EXPECT_EQ(wide.at({2, 27, 0}), flat.at({1, 0, 0}));
+    expect_error<ShapeError>("[Pad] an image of [2,12,3] can't be padded by 2 rows, at most by 1",
+                             [&] {
+                                 Pad({0, 2, 0, 0}, {}, Border::REFLECT)(flat);
+                             });
+    expect_error<ShapeError>(
+        "[Pad] an image of [2,12,3] can't be padded by 13 columns, at most by 12", [&] {
+            Pad({0, 0, 13, 0}, {}, Border::SYMMETRIC)(flat);
+        });
 }
 
 TEST(Augment, RandomBoxesHaveTheirAreaAndAspect) {

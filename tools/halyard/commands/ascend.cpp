@@ -155,8 +155,8 @@ bool bench_ascend(const std::string &name, const std::vector<std::string> &probl
     const std::string dtypes = dtype_set(op.record, dtype);
     bool kept = true;
     std::printf("%-40s %10s %10s %6s %8s  %5s %5s %5s %5s %5s %5s\n",
-                (name + " " + dtypes + ", ascend910").c_str(), "cycles", "us", "cores", "of roof",
-                "S", "V", "M", "MTE1", "MTE2", "MTE3");
+                (name + " " + dtypes + ", " + simulated_device().chip()).c_str(), "cycles", "us",
+                "cores", "of roof", "S", "V", "M", "MTE1", "MTE2", "MTE3");
     for (auto &problem : problems) {
         const ProblemInstance t(op, problem, dtypes);
         dv::SimOptions options;
@@ -180,9 +180,9 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
     const Simulated s(t, dtypes, variant, {});
     const auto &programs = ascend::programs_of(s.plan, dtypes).lowered.programs;
     for (size_t k = 0; k < programs.size(); k++) {
-        std::printf("%s %s on ascend910: %.0f cycles, %.1f us, %d cores\n",
-                    programs[k].name.c_str(), t.text.c_str(), s.results[k].cycles, s.results[k].us,
-                    s.results[k].cores);
+        std::printf("%s %s on %s: %.0f cycles, %.1f us, %d cores\n", programs[k].name.c_str(),
+                    t.text.c_str(), programs[k].profile.c_str(), s.results[k].cycles,
+                    s.results[k].us, s.results[k].cores);
         std::printf("%s%s", dv::metrics_csv(dv::metrics(programs[k], s.results[k])).c_str(),
                     dv::to_text(s.results[k].issues).c_str());
     }

@@ -17,6 +17,7 @@
 #include "dsl/op.h"
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
+#include "registry/dispatch/simulated.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
 #include "tools/halyard/kernels.h"
@@ -200,11 +201,13 @@ int bench_suite(const BenchOptions &o) {
 
 int bench_on_ascend(const BenchOptions &o) {
     if (o.op.empty())
-        throw AttrError("bench", "--device ascend times one op at a time, and none is named");
+        throw AttrError("bench",
+                        "--device " + o.device + " times one op at a time, and none is named");
     std::vector<std::string> problems;
     for (auto &c : problem_lines(o))
         problems.push_back(c.problem);
     list_all_ops(op_table());
+    simulated_device().use_chip(o.device);
     return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
 }
 int bench(BenchOptions o) {
@@ -248,8 +251,8 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
         refuse(sub, "with --suite",
                {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare",
                 "--all-picks", "--json"});
-    } else if (o.device == "ascend") {
-        refuse_idle(sub, "with --device ascend",
+    } else if (is_ascend(o.device)) {
+        refuse_idle(sub, "with --device " + o.device,
                     {"op", "--shape", "--shapes", "--dtype", "--device"});
     } else
         refuse(sub, "without --suite", {"--group", "--out"});
@@ -275,8 +278,9 @@ void add_problem_options(CLI::App *sub, BenchOptions *o) {
     sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
     sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
-    sub->add_option("--device,--backend", o->device, "ascend: simulated, in cycles")
-        ->check(CLI::IsMember({"cpu", "ascend"}));
+    sub->add_option("--device,--backend", o->device,
+                    ascend_names() + ": simulated, in cycles; default: cpu")
+        ->check(cpu_or_ascend());
 }
 
 // Declares the options that select kernels and peers, and how they are timed.
@@ -332,9 +336,7 @@ void add_bench(CLI::App &app, Run &selected) {
         if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty()))
             throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
         selected = [o, suite] {
-            return suite                   ? bench_suite(*o)
-                   : o->device == "ascend" ? bench_on_ascend(*o)
-                                           : bench(*o);
+            return suite ? bench_suite(*o) : is_ascend(o->device) ? bench_on_ascend(*o) : bench(*o);
         };
     });
 }

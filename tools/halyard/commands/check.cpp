@@ -11,13 +11,15 @@
 
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
+#include "dsl/kernel_cache.h"
 #include "primitives/library.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/text.h"
+#include "registry/dispatch/simulated.h"
 #include "tools/check/check_json.h"
 #include "tools/check/child_check.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/report_json.h"
-#include "tools/check/worker_pool.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/mutants.h"
 #include "tools/halyard/commands/ulps.h"
@@ -85,20 +87,27 @@ std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
     return names;
 }
 
+// Returns the options that select the same kernels again.
+std::string repro_options(const CheckOptions &o) {
+    std::string text;
+    if (!o.device.empty()) text += " --device " + o.device;
+    if (!o.isas.empty()) text += " --isa " + join(o.isas, ",");
+    return text + repro_kernel_options();
+}
+
 // Returns the command that checks these ops in the same way.
 std::string repro_command(const CheckOptions &o, const std::vector<std::string> &ops) {
     std::string text = "halyard check";
     for (auto &name : ops)
         text += " " + name;
-    if (!o.device.empty()) text += " --device " + o.device;
-    if (!o.isas.empty()) text += " --isa " + join(o.isas, ",");
+    text += repro_options(o);
     if (o.quick) text += " --quick";
     if (o.legality) text += " --legality";
     if (!o.fuzz.empty()) text += " --fuzz " + o.fuzz;
     if (o.seed != 1) text += " --seed " + std::to_string(o.seed);
     for (auto &path : o.records)
         text += " --records " + shell_word(path);
-    return text + repro_kernel_options();
+    return text;
 }
 
 int sum_up(const check::CheckRun &run, const CheckOptions &o) {
@@ -159,9 +168,14 @@ std::vector<std::string> ops_checked(const std::vector<std::string> &named) {
     return all;
 }
 
+bool on_cpu(const CheckOptions &o) {
+    return o.device.empty() || o.device == "cpu";
+}
+
 check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
                                     const check::Options &options) {
-    if (o.device == "ascend") return {{"ascend", check::check_ascend}};
+    if (is_ascend(o.device)) return {{"ascend", check::check_ascend}};
+    if (o.device == "opencl") return {{"device", check::check_device}};
     if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
     return check::checks_of(op, options);
 }
@@ -190,9 +204,11 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
         throw AttrError("check", "--until-caught does nothing without --mutants");
     else if (!o.ulps.empty())
         refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
-    else if (o.device == "ascend") {
-        refuse_idle(sub, "with --device ascend",
+    else if (is_ascend(o.device)) {
+        refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
+    } else if (o.device == "opencl") {
+        refuse_idle(sub, "with --device opencl", {"ops", "--device", "--jobs", "--json", "--all"});
     } else if (!o.fuzz.empty()) {
         refuse_idle(sub, "with --fuzz",
                     {"ops", "--fuzz", "--device", "--isa", "--seed", "--jobs", "--json", "--all"});
@@ -232,40 +248,43 @@ check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
     run.quick = o.quick;
     run.seed = o.seed;
     run.isas = isas_checked(names, options);
-    const bool has_other_checks = o.fuzz.empty() && o.device != "ascend";
+    const bool has_other_checks = o.fuzz.empty() && on_cpu(o);
     const auto from = std::chrono::steady_clock::now();
     const auto show = [&](size_t i, const check::Report &r) {
         print_report(r, std::to_string(i + 1) + "/" + std::to_string(names.size()), o.all);
         run.reports.push_back(r);
     };
-    check::in_workers(
-        names.size(), jobs_of(o),
-        [&](size_t i) {
-            const std::string &name = names[i];
-            check::Report r = check::check_in_child(
-                name, checks_asked_for(o, *op_table().make(name), options), options);
-            // Not every op has a program for Ascend, or a kernel of its own for random calls. Only
-            // an op that was named must pass something.
-            if (has_other_checks || std::find(named.begin(), named.end(), name) != named.end())
-                r.require_a_pass();
-            if (has_other_checks) check_records(records, name, r);
-            return check::json_of(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        },
-        [&](size_t i, const std::string &text) {
-            show(i, check::report_of(nlohmann::json::parse(text)));
-        },
-        [&](size_t i, const std::string &how) {
-            check::Report r;
-            r.op = names[i];
-            r.fail(how);
-            show(i, r);
-        });
+    // If the cache can't be opened, a private one is made here, which the processes then share.
+    kernel_cache();
+    ProcessPool(jobs_of(o))
+        .run_in_order(
+            names.size(),
+            [&](size_t i, const ProcessPool::Send &send) {
+                const std::string &name = names[i];
+                check::Report r = check::check_in_child(
+                    name, checks_asked_for(o, *op_table().make(name), options), options);
+                // Not every op has a program for Ascend, or a kernel of its own for random calls.
+                // Only an op that was named must pass something.
+                if (has_other_checks || std::find(named.begin(), named.end(), name) != named.end())
+                    r.require_a_pass();
+                if (has_other_checks) check_records(records, name, r);
+                send(check::json_of(r).dump(-1, ' ', false,
+                                            nlohmann::json::error_handler_t::replace));
+            },
+            [&](size_t i, const JobResult &result) {
+                if (result.has_returned())
+                    return show(i, check::report_of(nlohmann::json::parse(result.text())));
+                check::Report r;
+                r.op = names[i];
+                r.fail("the process that checks it " + result.description());
+                show(i, r);
+            });
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     return run;
 }
 
 int check_ops(const CheckOptions &o) {
-    if (!o.refused.empty() && o.device != "ascend")
+    if (!o.refused.empty() && !is_ascend(o.device))
         throw AttrError("check", "--refused is a list of the simulated device's: --device ascend");
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
@@ -273,6 +292,7 @@ int check_ops(const CheckOptions &o) {
     }
     const check::Options options = options_of(o);
     list_all_ops(op_table());
+    if (is_ascend(o.device)) simulated_device().use_chip(o.device);
     std::vector<std::string> named;
     for (auto &name : o.ops)
         named.push_back(library().at(name).record.name);
@@ -283,7 +303,8 @@ int check_ops(const CheckOptions &o) {
         MutantArguments a = o.mutants;
         a.seed = o.seed;
         a.json = o.json;
-        a.programs = o.device == "ascend";
+        a.programs = is_ascend(o.device);
+        a.repro_options = repro_options(o);
         if (o.jobs) a.at_once = o.jobs;
         return check_mutants(selected, a, options.isas);
     }
@@ -291,7 +312,7 @@ int check_ops(const CheckOptions &o) {
     const std::vector<std::string> names = named.empty() ? selected : ops_checked(named);
     const check::CheckRun run = run_checks(o, options, names, named);
     const int status = sum_up(run, o);
-    if (o.device != "ascend") return status;
+    if (!is_ascend(o.device)) return status;
     return judge_rejections(run, o.refused, !o.quick) ? 1 : status;
 }
 
@@ -310,8 +331,10 @@ void add_check(CLI::App &app, Run &selected) {
         "--legality", o->legality,
         "Also find races and accesses out of bounds of CPU kernels, compiled with sanitizers");
     sub->add_option("--device,--backend", o->device,
-                    "ascend: only the simulated device against the reference")
-        ->check(CLI::IsMember({"cpu", "ascend"}));
+                    "opencl, " + ascend_names() +
+                        ": only this device, which is simulated for Ascend, against the reference; "
+                        "default: cpu")
+        ->check(cpu_or_ascend() | CLI::IsMember({"opencl"}));
     sub->add_option("--refused", o->refused,
                     "With --device ascend: a list of ops and dtypes that may lack programs; other "
                     "ones without programs fail, and so do entries that have them all");

@@ -125,12 +125,23 @@ std::string dtypes(const OpRecord &r) {
     return s + join(sets) + ".\n";
 }
 
+// Returns "`F::PadMode`: valid | same | pad", with a constant in brackets if it is not the name.
+std::string choices_text(const AttrSpec &a) {
+    const std::vector<std::string> constants = choice_constants(a);
+    std::vector<std::string> names;
+    for (size_t k = 0; k < constants.size(); k++) {
+        const bool is_name = constants[k] == a.choices[k];
+        names.push_back(is_name ? constants[k] : a.choices[k] + " (" + constants[k] + ")");
+    }
+    return code("F::" + choice_type(a)) + ": " + join(names, " | ");
+}
+
 std::string attributes(const OpRecord &r) {
     if (r.attrs.empty()) return "None.\n";
     std::vector<std::vector<std::string>> rows;
     for (auto &a : r.attrs) {
         std::string kind = name_of_kind(a.kind);
-        if (!a.choices.empty()) kind += ": " + join(a.choices, " | ");
+        if (!a.choices.empty()) kind = choices_text(a);
         if (!a.parts.empty()) kind += " (" + join(a.parts) + ")";
         const std::string value = default_of(a);
         rows.push_back({code(a.name), kind,

@@ -4,14 +4,17 @@
 #include "bench/harness/op_call.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
-#include "dsl/child.h"
+#include "dsl/gpu/gpu_kernels.h"
 #include "dsl/lower.h"
 #include "registry/base/atomic_file.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/temporary_folder.h"
 #include "registry/base/text.h"
+#include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
+#include "tools/halyard/option.h"
 
 namespace halyard::command {
 using namespace bench;
@@ -47,6 +50,7 @@ void refuse_isa(const OpRecord &op, const std::string &backend, const std::strin
 Instance ascend_instance_of(const OpRecord &op, const TextForm &form, const LowerOptions &o,
                             const std::string &dtypes) {
     refuse_isa(op, "ascend", o.isa);
+    simulated_device().use_chip(o.device.empty() ? "ascend" : o.device);
     const ProblemInstance t(op_with_kernels(op.name),
                             o.shape.empty() ? problems_of(op).front() : o.shape, dtypes);
     if (form.name != "tbe") {
@@ -65,11 +69,10 @@ Instance ascend_instance_of(const OpRecord &op, const TextForm &form, const Lowe
 }
 
 // Returns the variant of the op's GPU kernel: the last one, which takes every shape.
-std::string gpu_variant(const OpRecord &op, const std::string &dtypes, const std::string &variant) {
-    const std::string last = op.variants.back().name;
-    if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
-    if (dtypes != "f32")
-        throw DTypeError(op.name, "no GPU kernels for " + dtypes + ", there are f32");
+std::string gpu_variant(const Op &op, const std::string &dtypes, const std::string &variant) {
+    const std::string why = gpu::no_kernel_reason(op, dtypes);
+    if (!why.empty()) throw DTypeError(op.name, "no GPU kernel for " + dtypes + ": " + why);
+    const std::string &last = gpu::variant(op);
     if (!variant.empty() && variant != last)
         throw AttrError(op.name, "no GPU kernel of variant '" + variant + "', there is " + last);
     return last;
@@ -79,7 +82,7 @@ std::string gpu_variant(const OpRecord &op, const std::string &dtypes, const std
 // build or on this CPU, because nothing runs.
 Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOptions &o) {
     Instance i;
-    i.backend = o.device.empty() ? form.backends[0] : o.device;
+    i.backend = o.device.empty() ? form.backends[0] : is_ascend(o.device) ? "ascend" : o.device;
     if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end()) {
         throw DispatchError(op.name, "--to " + form.name + " is for " + join(form.backends) +
                                          ", not for " + i.backend);
@@ -93,11 +96,10 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
     const std::string variant = variant_called(op, o.variant);
     if (i.backend != "cpu") {
         refuse_isa(op, i.backend, o.isa);
-        i.variant = gpu_variant(op, i.dtypes, variant);
+        i.variant = gpu_variant(*op_table().make(op.name), i.dtypes, variant);
         return i;
     }
-    const auto best = std::find_if(op.variants.begin(), op.variants.end(),
-                                   [](const VariantSpec &v) { return !is_extension(v.name); });
+    const auto best = std::ranges::find(op.variants, Extension::none, &VariantSpec::extension);
     i.variant = variant.empty() ? best->name : variant;
     i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
     return i;
@@ -119,13 +121,28 @@ std::string choices(const std::vector<int> &values) {
                : std::to_string(values.front()) + " to " + std::to_string(values.back());
 }
 
+// Returns what the text is for: "x86-64-linux-avx2-...", the features of a GPU such as
+// "cuda-cuda_capability_80", or the name of a chip.
+std::string target_text(const Kernel &k) {
+    const Instance &i = k.instance;
+    if (i.backend == "ascend") return i.call->chip;
+    if (i.backend == "cpu") return k.target.to_string();
+    std::istringstream host_and_features(k.target.to_string());
+    std::string features;
+    for (std::string word; std::getline(host_and_features, word, '-');) {
+        if (word.starts_with("cuda") || word.starts_with("opencl") || word.starts_with("cl_"))
+            features += (features.empty() ? "" : "-") + word;
+    }
+    return features;
+}
+
 // Returns "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2".
 std::string headline(const Kernel &k, const std::string &comment) {
     if (comment.empty()) return "";
     const Instance &i = k.instance;
     std::string s = comment + " " + k.op->name + " " + i.dtypes +
                     (i.variant.empty() ? "" : " " + i.variant) + " ";
-    s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + k.target.to_string();
+    s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + target_text(k);
     for (auto &[name, values] : i.tunables.offered)
         s += "; " + name + "=" + std::to_string(i.tunables(name, values)) + " of " +
              choices(values);
@@ -169,7 +186,7 @@ void add_lower(CLI::App &app, Run &selected) {
     sub->add_flag("--strict", o->strict,
                   "ascend: fail if the scalar unit is needed, which works element by element");
     sub->add_option("--device,--backend", o->device,
-                    "cpu, opencl, cuda or ascend, if the form has several");
+                    "cpu, opencl, cuda, " + ascend_names() + ", if the form has several");
     sub->add_option(
         "--isa", o->isa,
         "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any is possible");

@@ -129,7 +129,8 @@ void save(const std::string &path, const MutantArguments &a, Isa isa,
 
 // Marks a survivor that survivors.txt has as equivalent, and prints the mutant if it is of
 // interest: a survivor, or one that was asked for.
-void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known, bool was_asked_for) {
+void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known,
+                  const MutantArguments &a) {
     const std::string *reason = check::reason_for(known, m);
     if (m.status == Mutant::survived && reason) {
         m.status = Mutant::equivalent;
@@ -138,16 +139,16 @@ void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known, bo
     const std::string text = m.text();
     if (m.status == Mutant::caught && reason)
         std::printf("caught, although survivors.txt lists it: %s\n", text.c_str());
-    if (was_asked_for)
+    if (!a.only.empty())
         std::printf("%s: %s %s\n", text.c_str(), name_of(m.status), m.output.c_str());
     else if (m.status == Mutant::equivalent)
         std::printf("equivalent: %s\n    %s\n", text.c_str(), m.output.c_str());
     if (m.status != Mutant::survived) return;
-    std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"\n", text.c_str(),
+    std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"%s\n", text.c_str(),
                 m.place.ends_with("ascend") ? "the reason is not known"
                 : m.reached                 ? "checks execute it"
                                             : "no check executes it",
-                text.c_str());
+                text.c_str(), a.repro_options.c_str());
 }
 
 size_t count_of(const std::vector<Mutant> &mutants, Mutant::Status status) {
@@ -193,7 +194,7 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
     for (auto &m : mutants)
-        judge_mutant(m, known, !a.only.empty());
+        judge_mutant(m, known, a);
     if (a.only.empty()) print_summary(mutants, o);
     if (!a.json.empty()) save(a.json, a, o.isa, mutants);
     return count_of(mutants, Mutant::survived) ? 1 : 0;

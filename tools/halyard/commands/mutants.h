@@ -14,6 +14,7 @@ struct MutantArguments {
     unsigned seed = 1;
     std::vector<std::string> only;
     std::string json;
+    std::string repro_options;  // " --isa avx2": what the command that repeats a fault needs
 };
 // Plants faults in kernels of any dtypes and instruction set or, if `isas` has one, in those of the
 // ops' first dtypes on it. Prints the survivors and a table of faults by check. Returns 1 if a

@@ -9,6 +9,7 @@
 #include "dsl/all_ops.h"
 #include "dsl/name_counters.h"
 #include "registry/base/parallel.h"
+#include "registry/dispatch/simulated.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
 #include "tools/halyard/option.h"
@@ -181,16 +182,17 @@ void add_profile(CLI::App &app, Run &selected) {
                     "Write when each stage of one call began and ended, for chrome://tracing or "
                     "ui.perfetto.dev; ascend: as a picture if the name ends in .svg");
     sub->add_option("--device,--backend", o->device,
-                    "ascend: what each unit of the simulated chip does")
-        ->check(CLI::IsMember({"cpu", "ascend"}));
+                    ascend_names() + ": what each unit of the simulated chip does; default: cpu")
+        ->check(cpu_or_ascend());
     sub->add_option("--time", o->seconds, "Seconds of watched calls")
         ->check(CLI::Range(0.01, 600.0));
     sub->callback([o, sub, &selected] {
-        if (o->device == "ascend")
-            refuse(*sub, "with --device ascend", {"--isa", "--picks", "--time"});
+        if (is_ascend(o->device))
+            refuse(*sub, "with --device " + o->device, {"--isa", "--picks", "--time"});
         selected = [o] {
-            if (o->device != "ascend") return profile(*o);
+            if (!is_ascend(o->device)) return profile(*o);
             list_all_ops(op_table());
+            simulated_device().use_chip(o->device);
             profile_ascend(o->kernel.op, o->kernel.shape, o->kernel.dtype, o->kernel.variant,
                            o->trace);
             return 0;

@@ -13,6 +13,7 @@
 #include "primitives/primitive.h"
 #include "registry/tensor/npy.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/option.h"
 
 namespace halyard::command {
 using namespace bench;
@@ -211,7 +212,8 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
     const Primitive primitive(op, attrs_from(op.record, o.attrs));
     const std::vector<Tensor> in = inputs_of(op, o);
     const ChangedInputs changed(op.signature, in);
-    const Call call = [&] { return primitive.run(in); };
+    const bool is_unary = op.record.form == Form::elementwise && in.size() == 1;
+    const Call call = [&] { return is_unary ? primitive.run_unary(in[0]) : primitive.run(in); };
     check::begin_step(o.op);
     if (o.grads.empty()) {
         results.add_outputs(call());
@@ -235,7 +237,7 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
 int run(const RunOptions &o) {
     const VariadicOp *variadic = variadic_op(o.op);
     // On Ascend a variant is a handwritten program.
-    const bool is_kernel_variant = !variadic && o.device != "ascend";
+    const bool is_kernel_variant = !variadic && !is_ascend(o.device);
     const Target target(o.device, o.isa,
                         is_kernel_variant ? variant_called(library().at(o.op).record, o.variant)
                                           : o.variant);
@@ -271,7 +273,8 @@ void add_run(CLI::App &app, Run &selected) {
     sub->add_option("--dtype", o->dtypes,
                     "Read an input as this dtype: x=bf16 takes uint16 files as the bits of bf16")
         ->allow_extra_args(false);
-    sub->add_option("--device,--backend", o->device, "cpu, opencl or ascend (simulated)");
+    sub->add_option("--device,--backend", o->device,
+                    "cpu, opencl, or simulated: " + ascend_names());
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
     sub->callback([o, &selected] { selected = [o] { return run(*o); }; });

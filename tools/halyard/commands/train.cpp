@@ -17,6 +17,7 @@
 #include "train/callbacks/run_recorder.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/model_checkpoint.h"
+#include "train/checkpoint/training_state.h"
 #include "train/model.h"
 
 namespace halyard::command {
@@ -93,32 +94,44 @@ struct KeepSettings : Callback {
     examples::Settings settings;
 };
 
-// Sets the option to the checkpoint's value. Throws AttrError if the caller gave another one.
-template<class T> void take(std::optional<T> &option, const char *name,
-                            const std::map<std::string, std::string> &metadata,
-                            const std::string &key) {
-    const auto saved = metadata.find(key);
-    if (saved == metadata.end()) return;  // of an older version
-    T value{};
-    std::istringstream(saved->second) >> value;
-    if (option && *option != value) {
+// Sets the option to the value of the checkpoint, which an older version may not have saved. Throws
+// AttrError if the caller gave another one.
+template<class T>
+void take(std::optional<T> &option, const char *name, const std::optional<T> &saved) {
+    if (!saved) return;
+    if (option && *option != *saved) {
         std::ostringstream text;
         text << std::boolalpha << name << " is " << *option
-             << ", but the training that is resumed was begun with " << value;
+             << ", but the training that is resumed was begun with " << *saved;
         throw AttrError("train", text.str());
     }
-    option = value;
+    option = saved;
 }
 
+// The settings in a checkpoint: notes, and the seed.
+class SavedSettings {
+public:
+    explicit SavedSettings(const std::string &checkpoint)
+        : path_(checkpoint), metadata_(load_metadata(checkpoint)) {}
+    std::optional<uint64_t> seed() const { return saved_seed(path_, metadata_); }
+    template<class T> std::optional<T> note(const char *name) const {
+        const std::optional<double> saved = saved_note(path_, metadata_, name);
+        return saved ? std::optional(static_cast<T>(*saved)) : std::nullopt;
+    }
+
+private:
+    const std::string path_;
+    const std::map<std::string, std::string> metadata_;
+};
+
 void take_settings(TrainRequest &o, const std::string &checkpoint) {
-    const std::map<std::string, std::string> metadata = load_metadata(checkpoint);
-    const auto note = [](const char *name) { return std::string("note: ") + name; };
-    take(o.seed, "--seed", metadata, "rng_seed");
-    take(o.batch_size, "--batch-size", metadata, note(batch_size_note));
-    take(o.size, "--image-size or --length", metadata, note(size_note));
-    take(o.learning_rate, "--lr", metadata, note(rate_note));
+    const SavedSettings saved(checkpoint);
+    take(o.seed, "--seed", saved.seed());
+    take(o.batch_size, "--batch-size", saved.note<int64_t>(batch_size_note));
+    take(o.size, "--image-size or --length", saved.note<int64_t>(size_note));
+    take(o.learning_rate, "--lr", saved.note<double>(rate_note));
     std::optional<bool> augment = o.augment ? std::optional(true) : std::nullopt;
-    take(augment, "--augment", metadata, note(augment_note));
+    take(augment, "--augment", saved.note<bool>(augment_note));
     o.augment = augment.value_or(false);
 }
 
@@ -173,14 +186,13 @@ int train(TrainRequest o) {
     const std::string checkpoint = o.resume || o.evaluate ? last_checkpoint(o) : "";
     if (o.resume) take_settings(o, checkpoint);
     // An evaluation without --image-size or --length uses the size of the training.
-    if (o.evaluate && !o.size)
-        take(o.size, "size", load_metadata(checkpoint), std::string("note: ") + size_note);
+    if (o.evaluate && !o.size) o.size = SavedSettings(checkpoint).note<int64_t>(size_note);
     const examples::Settings settings = settings_of(o, recipe);
     set_seed(seed_of(o));
     set_device(o.device);
     const examples::Experiment experiment = recipe.prepare(settings);
     std::optional<nn::LossScaleManager> scale;
-    if (o.device == "ascend") {  // its cube unit multiplies f16; weights and loss stay f32
+    if (is_ascend(o.device)) {  // its cube unit multiplies f16; weights and loss stay f32
         experiment.network.to_float(DType::f16);
         experiment.loss.to_float(DType::f32);
         scale = nn::FixedLossScaleManager(ascend_loss_scale);
@@ -228,8 +240,9 @@ void add_train(CLI::App &app, Run &selected) {
         ->required()
         ->check(CLI::IsMember(network_names()));
     sub->add_option("--device,--backend", o->device,
-                    "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
-        ->check(CLI::IsMember({"cpu", "ascend"}));
+                    "cpu, or simulated, in f16 with f32 weights and a scaled loss: " +
+                        ascend_names())
+        ->check(cpu_or_ascend());
     sub->add_option("--data", o->data,
                     "Folder of the training data: digits (MNIST's files), images in "
                     "train/ and test/ by class, or texts");

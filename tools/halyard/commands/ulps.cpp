@@ -4,10 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
+#include "registry/base/process_pool.h"
 #include "tools/check/check.h"
 #include "tools/check/ulps.h"
-#include "tools/check/worker_pool.h"
 
 namespace halyard::command {
 namespace {
@@ -137,19 +138,25 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
                                  "whose bound is one of ulps");
     }
     UlpsResults results(jobs);
-    check::in_workers(
-        jobs.size(), at_once,
-        [&](size_t i) {
+    // If the cache can't be opened, a private one is made here, which the processes then share.
+    kernel_cache();
+    ProcessPool(at_once).run_in_order(
+        jobs.size(),
+        [&](size_t i, const ProcessPool::Send &send) {
             const OpPtr op = op_table().make(jobs[i].op);
             check::Options options;
             options.isas = isas;
             json all = json::array();
             for (const Ulps &u : check::ulps_of(*op, jobs[i].what, check::isas_of(*op, options)))
                 all.push_back(json_of(u));
-            return all.dump();
+            send(all.dump());
         },
-        [&](size_t i, const std::string &text) { results.add(i, text); },
-        [&](size_t i, const std::string &how) { results.add_failure(i, how); });
+        [&](size_t i, const JobResult &result) {
+            if (result.has_returned())
+                results.add(i, result.text());
+            else
+                results.add_failure(i, result.description());
+        });
     return results.sum_up();
 }
 

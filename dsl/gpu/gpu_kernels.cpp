@@ -1,0 +1,23 @@
+#include "dsl/gpu/gpu_kernels.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "registry/base/text.h"
+
+namespace halyard::gpu {
+
+std::string no_kernel_reason(const Op &op, const std::string &dtypes) {
+    if (op.form == Form::composite) return "it is composed of other ops";
+    if (!op.gpu) return "its op file asks for none";
+    if (std::ranges::find(op.dtypes, dtypes) == op.dtypes.end())
+        return "its dtypes are " + join(op.dtypes);
+    std::istringstream words(dtypes);
+    for (std::string dtype; std::getline(words, dtype, ',');) {
+        if (dtype == "f16" || dtype == "bf16") return "OpenCL devices need not have 16-bit floats";
+        if (dtype == "f64") return "few GPUs compute f64 faster than the CPU does";
+    }
+    return "";
+}
+
+}  // namespace halyard::gpu
