@@ -682,21 +682,29 @@ private:
         const auto strides = summary_.strides.find(op->name.substr(0, op->name.find(".stride.")));
         if (strides == summary_.strides.end() || strides->second.size() < 2) return op;
         const auto at = std::find(strides->second.begin(), strides->second.end(), op->name);
-        if (at == strides->second.end() ||
+        if (at == strides->second.end()) return op;
+        const Expr other = Variable::make(op->type, at + 1 == strides->second.end()
+                                                        ? strides->second[0]
+                                                        : at[1]);
+        if (known_.proves(Expr(op) == other) ||
             !try_plant(kind::swapped_stride, stem(op->name) + " in " + stage()))
             return op;
-        return wrong(
-            op,
-            Variable::make(op->type, at + 1 == strides->second.end() ? strides->second[0] : at[1]));
+        return wrong(op, other);
     }
 
+    // Returns true for comparisons of numbers that are never equal: < and <= are the same there.
+    bool never_equal(const Expr &a, const Expr &b) const {
+        return a.type() == Int(32) && known_.proves(a != b);
+    }
     Expr visit(const LT *op) override {
-        return try_plant(kind::wrong_comparison, "< in " + stage())
+        return !never_equal(op->a, op->b) &&
+                       try_plant(kind::wrong_comparison, "< in " + stage())
                    ? wrong(op, LE::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const LE *op) override {
-        return try_plant(kind::wrong_comparison, "<= in " + stage())
+        return !never_equal(op->a, op->b) &&
+                       try_plant(kind::wrong_comparison, "<= in " + stage())
                    ? wrong(op, LT::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
@@ -780,7 +788,8 @@ private:
                        ? wrong(op, Max::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return is_clamp() && try_plant(kind::wrong_clamp, "min in " + stage())
+        return is_clamp() && !known_.proves(op->a <= op->b) &&
+                       try_plant(kind::wrong_clamp, "min in " + stage())
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -790,7 +799,8 @@ private:
                        ? wrong(op, Min::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return is_clamp() && try_plant(kind::wrong_clamp, "max in " + stage())
+        return is_clamp() && !known_.proves(op->a > op->b) &&
+                       try_plant(kind::wrong_clamp, "max in " + stage())
                    ? wrong(op, Max::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }

@@ -101,38 +101,52 @@ Expr integer_function(const std::string &name, const std::vector<Expr> &args, Di
 
 namespace {
 
-const std::string &name_of(const Expr &variable) {
-    return variable.as<Internal::Variable>()->name;
-}
+// Names the values of a computation, so that each is written once. strict_float() and other
+// mutators visit a shared subexpression once for every use of it, and the uses in a chain of steps
+// multiply.
+class Lets {
+public:
+    Expr name(const std::string &name, const Expr &value) {
+        lets_.emplace_back(name, value);
+        return Internal::Variable::make(value.type(), name);
+    }
+    // Returns `e`, in which the names stand for their values.
+    Expr in(Expr e) const {
+        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let)
+            e = Internal::Let::make(let->first, let->second, e);
+        return e;
+    }
+
+private:
+    std::vector<std::pair<std::string, Expr>> lets_;
+};
 
 // Returns fmod(a, b) of f32, exactly, by arithmetic in double. The quotient has up to 277 bits, of
 // which each step removes 28: multiples of |b| 2^k are exact in double, and so are their
 // differences. A rounded quotient may be 1 too large, which the sign of the difference shows.
-Expr remainder_in_steps(const Expr &a, const Expr &b) {
+Expr remainder_in_steps(const Expr &dividend, const Expr &divisor) {
     constexpr int step = 28;
+    Lets lets;
+    const Expr a = lets.name("dividend", dividend);
+    const Expr b = lets.name("divisor", divisor);
     const Type wide = Float(64).with_lanes(a.type().lanes());
     const Type t = a.type();
-    const Expr x = cast(wide, abs(a));
-    const Expr y = Internal::Variable::make(wide, Internal::unique_name("divisor"));
+    const Expr x = lets.name("size", cast(wide, abs(a)));
+    const Expr y = lets.name("unit", cast(wide, abs(b)));
     const Expr zero = Internal::make_zero(wide);
-    // Each step has a name: it reads the one before several times, and strict_float() visits all
-    // that it reads.
-    std::vector<std::pair<std::string, Expr>> steps = {{name_of(y), cast(wide, abs(b))}};
     Expr r = x;
     for (int bits = 9 * step; bits >= 0; bits -= step) {
-        steps.emplace_back(Internal::unique_name("remainder"), r);
-        r = Internal::Variable::make(wide, steps.back().first);
+        const std::string at = std::to_string(bits);
         const Expr multiple = y * make_const(wide, std::ldexp(1.0, bits));
-        const Expr rest = strict_float(r - trunc(r / multiple) * multiple);
-        r = select(r < multiple, r, rest < zero, rest + multiple, rest);
+        const Expr rest = lets.name("rest" + at,
+                                    strict_float(r - trunc(r / multiple) * multiple));
+        r = lets.name("remainder" + at,
+                      select(r < multiple, r, rest < zero, rest + multiple, rest));
     }
     const Expr is_defined = y > zero && x < make_const(wide, INFINITY) && b == b;
     const Expr with_sign = select(a < Internal::make_zero(t), -cast(t, r), cast(t, r));
     const Expr not_a_number = make_const(t, std::nan(""));
-    Expr result = select(x < y, a, is_defined, with_sign, not_a_number);
-    for (auto step_of = steps.rbegin(); step_of != steps.rend(); ++step_of)
-        result = Internal::Let::make(step_of->first, step_of->second, result);
-    return Internal::common_subexpression_elimination(result);
+    return lets.in(select(x < y, a, is_defined, with_sign, not_a_number));
 }
 
 Expr float_remainder(const Expr &a, const Expr &b, Divider on) {

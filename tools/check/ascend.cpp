@@ -17,9 +17,13 @@ namespace {
 
 constexpr size_t quick_samples = 4;         // of each dtype, the first that are small enough
 constexpr int64_t quick_elements = 20'000;  // of all inputs of one of them
-// Samples of fewer elements are run several times, with other values.
-constexpr int64_t few_elements = 512;
-constexpr int64_t most_runs = 24;
+// How often samples of few elements are run, with other values: so often that these are as many
+// elements.
+struct Repetition {
+    int64_t elements, most_runs;
+};
+constexpr Repetition usual_repetition = {512, 24};
+constexpr Repetition one_sample_repetition = {4096, 200};  // if it is the only sample
 
 int64_t elements_of(const Case &c) {
     int64_t elements = 0;
@@ -80,7 +84,8 @@ Case with_values(const Op &op, const Case &c, Values values, int seed) {
     return other;
 }
 
-void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants, Report &r) {
+void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants,
+                  const Repetition &repetition, Report &r) {
     c.solve(op);
     for (auto &variant : variants)
         run_variant(op, c, variant, r);
@@ -93,9 +98,8 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
     };
     for (const int seed : {1, 2})
         run(Values::breakpoints, seed, ", numbers where it bends");
-    // The fewer elements a sample has, the more often it is run.
-    const auto times = int(std::clamp<int64_t>(few_elements / std::max<int64_t>(elements, 1), 0,
-                                               most_runs));
+    const auto times = int(std::clamp<int64_t>(
+        repetition.elements / std::max<int64_t>(elements, 1), 0, repetition.most_runs));
     for (int seed = 11; seed < 11 + times; seed++) {
         run(Values::usual, seed, ", values " + std::to_string(seed));
         if (op.form == Form::elementwise)
@@ -120,7 +124,7 @@ bool check_sample(const Op &op, Case &c, Report &r) {
         if (plan.simulated) handwritten = simulated_device().handwritten(plan, c.dtypes);
     }
     handwritten.insert(handwritten.begin(), "");
-    run_variants(op, c, handwritten, r);
+    run_variants(op, c, handwritten, usual_repetition, r);
     return true;
 }
 
@@ -180,7 +184,7 @@ void check_ascend(const Op &op, const Options &o, Report &r) {
     if (!o.sample.empty()) {
         simulated_device().look_for_races(true);
         Case c(op, o.sample, o.dtypes, 6);
-        return run_variants(op, c, {o.variant}, r);
+        return run_variants(op, c, {o.variant}, one_sample_repetition, r);
     }
     if (o.quick && (op.name == "ctc_kernel_dlog_probs" || op.name == "fold_kernel"))
         return r.skip("takes minutes; only without --quick");

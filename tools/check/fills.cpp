@@ -37,6 +37,27 @@ void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng) {
     }
 }
 
+void fill_every_value(const Tensor &t) {
+    if (!is_float(t.dtype()) || bytes_of(t.dtype()) != 2) return;
+    const Tensor dense = Tensor::empty({t.elements()}, t.dtype());
+    auto *bits = static_cast<uint16_t *>(dense.raw());
+    for (int64_t i = 0; i < t.elements(); i++)
+        bits[i] = static_cast<uint16_t>(i);
+    t.assign(dense.reshape(t.shape()));
+}
+
+void fill_integers(const Tensor &t, std::mt19937 &rng) {
+    if (!is_float(t.dtype())) return;
+    static const unsigned zeros_of_16[] = {0, 8, 14};
+    const unsigned zeros = zeros_of_16[rng() % 3];
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++) {
+        const int magnitude = 1 + int(rng() % 3);
+        const bool is_zero = rng() % 16 < zeros;
+        flat.set({i}, is_zero ? 0 : rng() % 2 ? magnitude : -magnitude);
+    }
+}
+
 void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
     std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
     for (double v : own) {

@@ -49,6 +49,8 @@ public:
             if (chance(2)) c.layouts[op_.sig.outputs[k].name] = output_layout(k);
         if (chance(4))
             c.specials = 1 + int(rng_() % 8);
+        else if (chance(3))
+            c.integers = true;
         else
             c.breakpoints = chance(2);  // not both: a NaN would hide other errors
         return c;
@@ -224,6 +226,8 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
     for (auto &[name, value] : c.sample.attrs)
         with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.breakpoints) with([](FuzzCase &f) { f.breakpoints = false; });
+    if (c.every_value) with([](FuzzCase &f) { f.every_value = false; });
+    if (c.integers) with([](FuzzCase &f) { f.integers = false; });
     if (c.lonely) with([](FuzzCase &f) { f.lonely = false; });
     if (c.first_axis) with([](FuzzCase &f) { f.first_axis = false; });
     if (c.specials) with([](FuzzCase &f) { f.specials = 0; });

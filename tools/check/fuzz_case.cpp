@@ -27,6 +27,8 @@ std::string FuzzCase::text() const {
         s += " " + name + ":" + how;
     if (magnitudes == Magnitudes::wide) s += " wide";
     if (magnitudes == Magnitudes::extreme) s += " extreme";
+    if (every_value) s += " every";
+    if (integers) s += " integers";
     if (breakpoints) s += " bends";
     if (lonely) s += " lonely";
     if (first_axis) s += " axis0";
@@ -54,6 +56,10 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
             c.magnitudes = FuzzCase::Magnitudes::extreme;
         else if (w == "bends")
             c.breakpoints = true;
+        else if (w == "every")
+            c.every_value = true;
+        else if (w == "integers")
+            c.integers = true;
         else if (w == "lonely")
             c.lonely = true;
         else if (w == "axis0")
@@ -199,6 +205,9 @@ public:
                 !c_.problem.dims.count(name + "_least") &&
                 !(extreme && name == "dy" && c_.in.size() > 1))
                 fill_magnitudes(c_.in[k], extreme, rng);
+            if (f.every_value && (name != "dy" || c_.in.size() == 1)) fill_every_value(c_.in[k]);
+            if (f.integers && !c_.problem.dims.count(name + "_least"))
+                fill_integers(c_.in[k], rng);
             if (f.breakpoints) fill_breakpoints(c_.in[k], reals, rng);
             if (f.lonely && std::isupper((unsigned char)op.sig.inputs[k].dtype[0]))
                 single_out(op, c_.in[k], f.seed, rng);
@@ -269,12 +278,13 @@ private:
     // Returns how the result violates the contract. Where NaN and Inf are among the inputs, other
     // elements of a function of one number are as exact as usual.
     std::string error_of(const std::string &output, const Tensor &y) const {
-        const bool usual = !f_.specials && f_.magnitudes == FuzzCase::Magnitudes::usual;
+        const bool specials = f_.specials || f_.every_value;
+        const bool usual = !specials && f_.magnitudes == FuzzCase::Magnitudes::usual;
         std::string error;
-        if (f_.specials) error = compare_specials(output, y, c_.problem);
-        if (f_.specials && !has_ulps(op_)) return error;
+        if (specials) error = compare_specials(output, y, c_.problem);
+        if (specials && !has_ulps(op_)) return error;
         if (error.empty()) {
-            error = compare(op_, output, f_.specials ? finite_where_expected(output, y) : y,
+            error = compare(op_, output, specials ? finite_where_expected(output, y) : y,
                             c_.problem, usual ? Magnitudes::usual : Magnitudes::any);
         }
         return error;

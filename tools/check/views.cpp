@@ -125,15 +125,33 @@ void check_lonely(const Op &op, const Options &o, Report &r) {
 }
 
 // Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
-// overflow in between if these are extreme.
+// overflow and cancel in between, so only functions of one number get those of all magnitudes.
 void choose_values(const Op &op, FuzzCase &c, int number) {
+    const bool any = has_ulps(op);
     switch (number % 4) {
-    case 0: c.magnitudes = FuzzCase::Magnitudes::wide; break;
-    case 1:
-        c.magnitudes = has_ulps(op) ? FuzzCase::Magnitudes::extreme : FuzzCase::Magnitudes::wide;
+    case 0:
+        c.integers = !any;
+        if (any) c.magnitudes = FuzzCase::Magnitudes::wide;
         break;
-    case 2: c.specials = 200; break;
+    case 1:
+        if (any) c.magnitudes = FuzzCase::Magnitudes::extreme;
+        break;
+    case 2:
+        c.breakpoints = !any;
+        if (any) c.specials = 200;
+        break;
     default: c.breakpoints = true;
+    }
+}
+
+// Checks every value of a 16-bit float, in every layout.
+void check_every_value(const Op &op, const Options &o, const std::vector<Layouts> &all, Report &r) {
+    FuzzCase c = case_of(op, o, "d0=1 d1=1 d2=65536");
+    if (!has_ulps(op) || (c.dtypes != "f16" && c.dtypes != "bf16")) return;
+    c.every_value = true;
+    for (auto &layouts : all) {
+        c.layouts = layouts;
+        expect_right(op, c, o, r);
     }
 }
 
@@ -172,6 +190,7 @@ void check_views(const Op &op, const Options &o, Report &r) {
     if (op.form != Form::elementwise) return;
     expect("d0=1 d1=1 d2=70001", single);  // a row longer than any task
     expect("d0=67 d1=73 d2=17", single);   // more short rows than a task has
+    check_every_value(op, o, single, r);
 }
 
 }  // namespace halyard::check

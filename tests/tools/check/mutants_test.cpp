@@ -165,6 +165,17 @@ TEST(Mutants, ProgramsGetFaults) {
     EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught);
 }
 
+// The checks that measure themselves by faults find nothing in the right kernel.
+TEST(Mutants, RightKernelsPass) {
+    for (const std::string kernel : {"exp", "softmax/short"}) {
+        for (const std::string place : {std::string(), std::string(" bf16/") + name_of(host_isa())}) {
+            const Mutant m = tried(kernel.substr(0, kernel.find('/')),
+                                   kernel + place + " " + no_fault);
+            EXPECT_EQ(m.status, Mutant::survived) << m.text() << ": " << m.output;
+        }
+    }
+}
+
 TEST(Mutants, RejectAnInapplicableFault) {
     const Mutant m = tried("relu", "relu missing-init: store to total");
     EXPECT_EQ(m.status, Mutant::refused);
