@@ -224,7 +224,8 @@ void Kernel::build() {
     constrain_outputs(results.funcs);
     schedule(results.funcs, a.real, build);
     if (!checks_arguments()) remove_argument_checks(pipeline);
-    if (!instance.fault.empty()) plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
+    if (!instance.fault.empty())
+        plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
 }
 
 // Throws DTypeError for dtypes that the vector unit lacks, and DispatchError if there is no call.

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "dsl/integer_proof.h"
+
 namespace halyard {
 namespace {
 
@@ -206,8 +208,39 @@ public:
     // Returns true for a let that is part of an index, of a loop's bounds or of a branch's
     // condition.
     bool is_index(const std::string &let) const { return indices_.count(let) != 0; }
+    // Returns true for numbers that have as few bits as an f16, so that no precision is lost.
+    bool has_few_bits(const Expr &e) const {
+        if (const Cast *cast = e.as<Cast>()) {
+            const Type from = cast->value.type();
+            return from.is_bool() || (from.is_float() ? from.bits() == 16 : from.bits() == 8);
+        }
+        if (const FloatImm *number = e.as<FloatImm>())
+            return double(float16_t(float(number->value))) == number->value;
+        if (const Broadcast *b = e.as<Broadcast>()) return has_few_bits(b->value);
+        if (const Min *op = e.as<Min>()) return has_few_bits(op->a) && has_few_bits(op->b);
+        if (const Max *op = e.as<Max>()) return has_few_bits(op->a) && has_few_bits(op->b);
+        if (const Select *op = e.as<Select>())
+            return has_few_bits(op->true_value) && has_few_bits(op->false_value);
+        if (const Load *load = e.as<Load>()) return few_bits_.count(load->name) != 0;
+        if (const Variable *v = e.as<Variable>()) {
+            const auto [first, last] = lets_.equal_range(v->name);
+            return first != last &&
+                   std::all_of(first, last, [&](auto &let) { return has_few_bits(let.second); });
+        }
+        return false;
+    }
     // Completes the summary after its visit.
     void finish() {
+        // Those are left whose stores are of such numbers, if those that they load are.
+        for (auto &[buffer, values] : stores_)
+            few_bits_.insert(buffer);
+        for (size_t before = 0; before != few_bits_.size();) {
+            before = few_bits_.size();
+            std::erase_if(few_bits_, [&](const std::string &buffer) {
+                return !std::ranges::all_of(stores_.at(buffer),
+                                            [&](const Expr &e) { return has_few_bits(e); });
+            });
+        }
         for (std::vector<std::string> left(indices_.begin(), indices_.end()); !left.empty();) {
             const std::string name = left.back();
             left.pop_back();
@@ -223,6 +256,8 @@ private:
     using IRVisitor::visit;
     std::set<std::string> indices_;
     std::multimap<std::string, Expr> lets_;
+    std::map<std::string, std::vector<Expr>> stores_;  // the values that a buffer gets
+    std::set<std::string> few_bits_;                   // buffers of numbers with few bits
 
     static std::set<std::string> variables_of(const Expr &e) {
         struct : IRVisitor {
@@ -257,6 +292,7 @@ private:
     void visit(const Store *op) override {
         add_index(op->index);
         add_index(op->predicate);
+        stores_[op->name].push_back(op->value);
         if (loads(op->value, op->name)) accumulators.insert(op->name);
         IRVisitor::visit(op);
     }
@@ -328,6 +364,26 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
+// Takes one lane of a vector of integers or conditions. The result is a vector where it can't.
+class Lane : public IRMutator {
+public:
+    explicit Lane(int k) : k_(k) {}
+
+private:
+    using IRMutator::visit;
+    Expr visit(const Ramp *op) override {
+        return op->base.type().is_scalar() ? op->base + op->stride * k_ : Expr(op);
+    }
+    Expr visit(const Broadcast *op) override {
+        return op->value.type().is_scalar() ? op->value : Expr(op);
+    }
+    Expr visit(const Load *op) override { return op; }
+    Expr visit(const Call *op) override { return op; }
+    Expr visit(const VectorReduce *op) override { return op; }
+    Expr visit(const Shuffle *op) override { return op; }
+    const int k_;
+};
+
 // What is known at one place of a kernel, in every call: the values of variables over the op's
 // dimensions and attributes, and the conditions of the branches and loops around.
 class KnownFacts {
@@ -349,7 +405,17 @@ public:
         const Expr c = with_values(condition);
         if (!c.type().is_scalar() || size_of(c) > max_size) return false;
         return is_const_one(simplify(c, true, Scope<Interval>::empty_scope(),
-                                     Scope<ModulusRemainder>::empty_scope(), conditions_));
+                                     Scope<ModulusRemainder>::empty_scope(), conditions_)) ||
+               implies(conditions_, c);
+    }
+    // Returns true if no lane of the condition can be true.
+    bool excludes(const Expr &condition) const {
+        if (is_const_one(condition)) return false;
+        for (int k = 0; k < condition.type().lanes(); k++) {
+            const Expr lane = Lane(k).mutate(condition);
+            if (!lane.type().is_scalar() || !proves(!lane)) return false;
+        }
+        return true;
     }
 
 private:
@@ -368,6 +434,51 @@ private:
     }
     std::map<std::string, Expr> values_;
     std::vector<Expr> conditions_;
+};
+
+// Looks for a store, or another effect, that a statement may have under the known facts.
+class EffectFinder : public IRVisitor {
+public:
+    explicit EffectFinder(const KnownFacts &known) : known_(known) {}
+    bool found = false;
+
+private:
+    using IRVisitor::visit;
+    void visit(const For *op) override {
+        if (found || known_.proves(op->extent <= 0)) return;
+        const Expr variable = Variable::make(Int(32), op->name);
+        known_.assume(variable >= op->min);
+        known_.assume(variable < op->min + op->extent);
+        op->body.accept(this);
+        known_.forget();
+        known_.forget();
+    }
+    void visit(const Block *op) override {
+        if (!found) op->first.accept(this);
+        if (!found) op->rest.accept(this);
+    }
+    void visit(const LetStmt *op) override {
+        known_.add_let(op->name, op->value);
+        op->body.accept(this);
+        known_.remove_let(op->name);
+    }
+    void visit(const IfThenElse *op) override {
+        visit_if(op->condition, op->then_case);
+        visit_if(!op->condition, op->else_case);
+    }
+    void visit_if(const Expr &condition, const Stmt &side) {
+        if (found || !side.defined() || known_.proves(!condition)) return;
+        known_.assume(condition);
+        side.accept(this);
+        known_.forget();
+    }
+    void visit(const Store *op) override { found |= !known_.excludes(op->predicate); }
+    void visit(const Evaluate *op) override { found |= !is_pure(op->value); }
+    void visit(const AssertStmt *) override { found = true; }
+    void visit(const Acquire *) override { found = true; }
+    void visit(const Atomic *) override { found = true; }
+
+    KnownFacts known_;
 };
 
 // A fault in the arithmetic of strict floats: another operator, or swapped operands.
@@ -420,14 +531,36 @@ private:
     // Returns true if the fault to plant is of this kind and at this location, and notes that it is
     // planted. Lists the fault if faults are listed. Equal locations are numbered in the order of
     // the calls, so each location is tried once, and always in the same order.
-    bool try_plant(const std::string &kind, const std::string &location) {
+    // A fault is not listed where it has no effect in any call: where the place never runs, or
+    // where `has_effect` is false. Only a listing looks for proofs of that.
+    bool try_plant(const std::string &kind, const std::string &location, bool has_effect = true) {
         if (stages_.empty()) return false;
         std::string text = kind + ": " + location;
         if (const int n = ++location_counts_[text]; n > 1) text += " #" + std::to_string(n);
-        if (faults_) faults_->push_back(text);
+        if (faults_ && !never_runs_ && has_effect) faults_->push_back(text);
         if (text != fault_) return false;
         planted_ = true;
         return true;
+    }
+    // Returns true if faults are listed and the condition is proved to hold here in every call.
+    bool proves(const Expr &condition) const {
+        return faults_ && !never_runs_ && known_.proves(condition);
+    }
+    // Returns true if the same holds for the statement's having no effect under the condition.
+    bool proves_idle(const Stmt &s, const Expr &condition) {
+        if (!faults_ || never_runs_) return false;
+        known_.assume(condition);
+        EffectFinder finder(known_);
+        s.accept(&finder);
+        known_.forget();
+        return !finder.found;
+    }
+    // Rewrites a statement that `runs`, or else never does.
+    Stmt mutate_where(bool runs, const Stmt &s) {
+        never_runs_ += !runs;
+        const Stmt result = mutate(s);
+        never_runs_ -= !runs;
+        return result;
     }
     // Returns the faulty value or, for a probe, the right one, with an abort if they differ.
     Expr wrong(const Expr &right, const Expr &faulty) const {
@@ -524,34 +657,44 @@ private:
     };
     // A remainder loop runs the last, incomplete iteration of a guarded split. Halide copies the
     // whole body into it, so one more iteration has no effect: the guards in the copy exclude it.
-    void plant_in_bounds(LoopBounds &bounds, const LoopAnalysis &analysis, const std::string &loop,
+    void plant_in_bounds(LoopBounds &bounds, const LoopAnalysis &analysis, const For *op,
                          bool is_remainder) {
+        const std::string loop = "loop " + stem(op->name);
+        const Expr variable = Variable::make(Int(32), op->name);
+        const auto matters = [&](const Expr &iteration) {
+            return !proves_idle(op->body, variable == iteration);
+        };
+        const bool first = matters(op->min);
+        const bool last = matters(op->min + op->extent - 1);
+        const bool next = matters(op->min + op->extent);
         if (analysis.accumulates) {
-            if (try_plant(kind::reduction_bounds, loop + " ends early")) bounds.end_early();
-            if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late"))
+            if (try_plant(kind::reduction_bounds, loop + " ends early", last)) bounds.end_early();
+            if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late", next))
                 bounds.end_late();
-            if (try_plant(kind::reduction_bounds, loop + " begins late")) bounds.begin_late();
+            if (try_plant(kind::reduction_bounds, loop + " begins late", first))
+                bounds.begin_late();
             if (try_plant(kind::reduction_bounds, loop + " begins early")) bounds.begin_early();
         } else {
-            if (try_plant(kind::dropped_tail, loop)) bounds.end_early();
-            if (try_plant(kind::late_start, loop)) bounds.begin_late();
+            if (try_plant(kind::dropped_tail, loop, last)) bounds.end_early();
+            if (try_plant(kind::late_start, loop, first)) bounds.begin_late();
             if (!is_remainder && !analysis.bounds_inner_loop &&
-                try_plant(kind::extra_iteration, loop))
+                try_plant(kind::extra_iteration, loop, next))
                 bounds.end_late();
         }
     }
     Stmt visit(const For *op) override {
         const LoopAnalysis analysis(op);
-        const std::string loop = "loop " + stem(op->name);
         const bool is_remainder = op->name.ends_with(".rebased");
-        if (known_.proves(op->extent <= 0)) return op;
-        if (is_remainder && can_prove(substitute_lets(op->extent) <= 0)) return op;
+        const bool runs = !proves(op->extent <= 0) &&
+                          !(is_remainder && can_prove(substitute_lets(op->extent) <= 0));
+        never_runs_ += !runs;
         const LoopBounds right{mutate_bound(op->min), mutate_bound(op->extent)};
         LoopBounds bounds = right;
-        plant_in_bounds(bounds, analysis, loop, is_remainder);
+        plant_in_bounds(bounds, analysis, op, is_remainder);
         const bool races = analysis.repeats_store && analysis.differs &&
-                           op->for_type == ForType::Serial && !known_.proves(op->extent <= 1) &&
-                           try_plant(kind::racy_parallel, loop);
+                           op->for_type == ForType::Serial &&
+                           try_plant(kind::racy_parallel, "loop " + stem(op->name),
+                                     !proves(op->extent <= 1));
         const bool outer = std::exchange(in_remainder_, is_remainder);
         const Expr variable = Variable::make(Int(32), op->name);
         known_.assume(variable >= op->min);
@@ -559,6 +702,7 @@ private:
         const Stmt body = mutate(op->body);
         known_.forget();
         known_.forget();
+        never_runs_ -= !runs;
         in_remainder_ = outer;
         if (is_probe_ && (bounds.is_shorter || bounds.is_longer || races))
             return probe(op, right, body, bounds.is_longer, races);
@@ -581,40 +725,47 @@ private:
         // An if with an else case comes from specialize() or a split: the then case is faster and
         // for some extents only, and the else case is right for all. A condition that is false too
         // often has no effect on the result; only the other direction is a fault.
-        const bool is_always = known_.proves(op->condition);
-        const bool is_never = !is_always && known_.proves(!op->condition);
+        const bool is_always = proves(op->condition);
+        const bool is_never = !is_always && proves(!op->condition);
         if (op->else_case.defined()) {
-            if (is_always || is_fused_loop_guard(op->condition)) {
+            if (is_fused_loop_guard(op->condition)) {
                 return IfThenElse::make(op->condition, mutate_if(op->condition, op->then_case),
                                         op->else_case);
             }
-            if (!in_remainder_ && try_plant(kind::lost_guard, "special case in " + stage())) {
+            if (!in_remainder_ &&
+                try_plant(kind::lost_guard, "special case in " + stage(), !is_always)) {
                 if (!is_probe_) return mutate(op->then_case);
                 return IfThenElse::make(op->condition, mutate(op->then_case),
                                         abort_before(op->else_case));
             }
             // The iteration of a remainder loop is never complete, so the then case, for complete
             // ones, never runs there.
-            const Stmt then_case = in_remainder_ || is_never
+            const Stmt then_case = in_remainder_
                                        ? op->then_case
-                                       : mutate_if(op->condition, op->then_case);
+                                       : mutate_if(op->condition, op->then_case, !is_never);
             return IfThenElse::make(op->condition, then_case,
-                                    mutate_if(!op->condition, op->else_case));
+                                    mutate_if(!op->condition, op->else_case, !is_always));
         }
-        if (is_never) return op;
         const Stmt aborts = Evaluate::make(abort_call());
-        if (!is_always && try_plant(kind::lost_guard, "guard in " + stage())) {
+        never_runs_ += is_never;
+        const bool guards = !is_always && !proves_idle(op->then_case, !op->condition);
+        const bool is_lost = try_plant(kind::lost_guard, "guard in " + stage(), guards);
+        const bool is_dropped = !is_lost &&
+                                try_plant(kind::dropped_tail, "guarded code in " + stage());
+        never_runs_ -= is_never;
+        if (is_lost) {
             const Stmt guarded = mutate(op->then_case);
             return is_probe_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
         }
-        if (try_plant(kind::dropped_tail, "guarded code in " + stage()))
+        if (is_dropped)
             return is_probe_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
-        return IfThenElse::make(mutate(op->condition), mutate_if(op->condition, op->then_case));
+        const Expr condition = mutate(op->condition);
+        return IfThenElse::make(condition, mutate_if(op->condition, op->then_case, !is_never));
     }
     // Rewrites the side of a branch that runs under this condition.
-    Stmt mutate_if(const Expr &condition, const Stmt &side) {
+    Stmt mutate_if(const Expr &condition, const Stmt &side, bool runs = true) {
         known_.assume(condition);
-        const Stmt s = mutate(side);
+        const Stmt s = mutate_where(runs, side);
         known_.forget();
         return s;
     }
@@ -646,7 +797,7 @@ private:
             mask = wrong(mask, const_true(mask.type().lanes()));
         const Type bits = UInt(32, value.type().lanes());
         if (value.type().element_of() == Float(32) && !is_const(value) &&
-            try_plant(kind::lost_precision, to)) {
+            try_plant(kind::lost_precision, to, !summary_.has_few_bits(value))) {
             value = wrong(value,
                           reinterpret(value.type(), reinterpret(bits, value) &
                                                         make_const(bits, upper_mantissa_bits)));
@@ -683,28 +834,25 @@ private:
         if (strides == summary_.strides.end() || strides->second.size() < 2) return op;
         const auto at = std::find(strides->second.begin(), strides->second.end(), op->name);
         if (at == strides->second.end()) return op;
-        const Expr other = Variable::make(op->type, at + 1 == strides->second.end()
-                                                        ? strides->second[0]
-                                                        : at[1]);
-        if (known_.proves(Expr(op) == other) ||
-            !try_plant(kind::swapped_stride, stem(op->name) + " in " + stage()))
+        const Expr other = Variable::make(
+            op->type, at + 1 == strides->second.end() ? strides->second[0] : at[1]);
+        if (!try_plant(kind::swapped_stride, stem(op->name) + " in " + stage(),
+                       !proves(Expr(op) == other)))
             return op;
         return wrong(op, other);
     }
 
     // Returns true for comparisons of numbers that are never equal: < and <= are the same there.
     bool never_equal(const Expr &a, const Expr &b) const {
-        return a.type() == Int(32) && known_.proves(a != b);
+        return a.type() == Int(32) && proves(a != b);
     }
     Expr visit(const LT *op) override {
-        return !never_equal(op->a, op->b) &&
-                       try_plant(kind::wrong_comparison, "< in " + stage())
+        return try_plant(kind::wrong_comparison, "< in " + stage(), !never_equal(op->a, op->b))
                    ? wrong(op, LE::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const LE *op) override {
-        return !never_equal(op->a, op->b) &&
-                       try_plant(kind::wrong_comparison, "<= in " + stage())
+        return try_plant(kind::wrong_comparison, "<= in " + stage(), !never_equal(op->a, op->b))
                    ? wrong(op, LT::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
@@ -788,8 +936,8 @@ private:
                        ? wrong(op, Max::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return is_clamp() && !known_.proves(op->a <= op->b) &&
-                       try_plant(kind::wrong_clamp, "min in " + stage())
+        return is_clamp() &&
+                       try_plant(kind::wrong_clamp, "min in " + stage(), !proves(op->a <= op->b))
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -799,8 +947,8 @@ private:
                        ? wrong(op, Min::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return is_clamp() && !known_.proves(op->a > op->b) &&
-                       try_plant(kind::wrong_clamp, "max in " + stage())
+        return is_clamp() &&
+                       try_plant(kind::wrong_clamp, "max in " + stage(), !proves(op->a > op->b))
                    ? wrong(op, Max::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -836,6 +984,7 @@ private:
     bool is_inside_ = false;  // in the kernel's statement, rather than before it
     bool planted_ = false, in_bound_ = false, in_remainder_ = false;
     bool in_value_ = false;  // in a stored value, rather than in an index
+    int never_runs_ = 0;     // > 0: at a place that no call reaches
     KernelSummary summary_;
     KnownFacts known_;
     std::vector<std::string> stages_;  // the stages around the current statement

@@ -71,7 +71,7 @@ private:
     // One per tensor; empty if the program doesn't write it.
     std::vector<std::optional<Pages>> gm_;
     std::map<std::pair<int, int64_t>, std::vector<Part>> parts_;  // by tensor and block
-    std::vector<const Instr *> history_[pipe_count];  // by epoch
+    std::vector<const Instr *> history_[pipe_count];              // by epoch
     std::vector<Run> runs_;
 };
 

@@ -312,9 +312,9 @@ struct Rounding {
         if (t != DType::f16) tiny *= is_double ? 0x1p60 : 0x1p40;
     }
 
-    double eps;             // one ULP of 1
-    double arithmetic_eps;  // the same of the arithmetic: 16-bit floats compute in f32
-    double tiny;            // the least normal number, below which errors are absolute
+    double eps;                    // one ULP of 1
+    double arithmetic_eps;         // the same of the arithmetic: 16-bit floats compute in f32
+    double tiny;                   // the least normal number, below which errors are absolute
     double least_overflowing = 0;  // results of at least this magnitude may be infinite
     bool is_double;
 };
@@ -355,8 +355,7 @@ public:
         if (std::isnan(want) || std::isnan(got))
             return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
         if (std::isinf(want) || std::isinf(got)) {
-            const bool overflows = std::isinf(got) &&
-                                   std::fabs(want) > rounding_.least_overflowing;
+            const bool overflows = std::isinf(got) && std::fabs(want) > rounding_.least_overflowing;
             return got == want || overflows ? 0 : INFINITY;
         }
         return finite_error_ratio(got, want, size(i), contract_.ulps, rounding_);

@@ -138,8 +138,7 @@ Expr remainder_in_steps(const Expr &dividend, const Expr &divisor) {
     for (int bits = 9 * step; bits >= 0; bits -= step) {
         const std::string at = std::to_string(bits);
         const Expr multiple = y * make_const(wide, std::ldexp(1.0, bits));
-        const Expr rest = lets.name("rest" + at,
-                                    strict_float(r - trunc(r / multiple) * multiple));
+        const Expr rest = lets.name("rest" + at, strict_float(r - trunc(r / multiple) * multiple));
         r = lets.name("remainder" + at,
                       select(r < multiple, r, rest < zero, rest + multiple, rest));
     }

@@ -98,8 +98,8 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
     };
     for (const int seed : {1, 2})
         run(Values::breakpoints, seed, ", numbers where it bends");
-    const auto times = int(std::clamp<int64_t>(
-        repetition.elements / std::max<int64_t>(elements, 1), 0, repetition.most_runs));
+    const auto times = int(std::clamp<int64_t>(repetition.elements / std::max<int64_t>(elements, 1),
+                                               0, repetition.most_runs));
     for (int seed = 11; seed < 11 + times; seed++) {
         run(Values::usual, seed, ", values " + std::to_string(seed));
         if (op.form == Form::elementwise)

@@ -82,8 +82,8 @@ private:
         for (auto &[name, value] : s.dims)
             if (all || chance(2)) value = extent(sizes);
         if (chance(8) && !s.dims.empty()) {
-            std::next(s.dims.begin(), long(rng_() % s.dims.size()))->second =
-                1 + int64_t(rng_() % 50000);
+            std::next(s.dims.begin(), long(rng_() % s.dims.size()))->second = 1 + int64_t(rng_() %
+                                                                                          50000);
         }
         const int64_t limit = chance(16) ? 2'000'000 : chance(2) ? 200'000 : 10'000;
         while (work(s, limit) > limit) {

@@ -41,7 +41,8 @@ struct FuzzCase {
     Sample sample;
     std::map<std::string, std::string> layouts;  // tensor -> its layout
     enum class Magnitudes : uint8_t { usual, wide, extreme } magnitudes = Magnitudes::usual;
-    bool breakpoints = false, integers = false, every_value = false, lonely = false, first_axis = false;
+    bool breakpoints = false, integers = false, every_value = false, lonely = false,
+         first_axis = false;
     int specials = 0, seed = 1;
     // Returns the line of text, which parse_fuzz_case() reads.
     std::string text() const;

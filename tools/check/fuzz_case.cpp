@@ -206,8 +206,7 @@ public:
                 !(extreme && name == "dy" && c_.in.size() > 1))
                 fill_magnitudes(c_.in[k], extreme, rng);
             if (f.every_value && (name != "dy" || c_.in.size() == 1)) fill_every_value(c_.in[k]);
-            if (f.integers && !c_.problem.dims.count(name + "_least"))
-                fill_integers(c_.in[k], rng);
+            if (f.integers && !c_.problem.dims.count(name + "_least")) fill_integers(c_.in[k], rng);
             if (f.breakpoints) fill_breakpoints(c_.in[k], reals, rng);
             if (f.lonely && std::isupper((unsigned char)op.sig.inputs[k].dtype[0]))
                 single_out(op, c_.in[k], f.seed, rng);

@@ -54,9 +54,7 @@ struct WrongAtOneValue : Elementwise {
     }
     Func x = input("x");
     Func y = output("y");
-    void algorithm() override {
-        y(Halide::_) = select(x(Halide::_) == 304_r, 0_r, x(Halide::_));
-    }
+    void algorithm() override { y(Halide::_) = select(x(Halide::_) == 304_r, 0_r, x(Halide::_)); }
     void reference(Problem &p) const override {
         each(p, [](const double *in, double *out) { out[0] = in[0]; });
     }

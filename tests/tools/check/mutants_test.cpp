@@ -168,7 +168,8 @@ TEST(Mutants, ProgramsGetFaults) {
 // The checks that measure themselves by faults find nothing in the right kernel.
 TEST(Mutants, RightKernelsPass) {
     for (const std::string kernel : {"exp", "softmax/short"}) {
-        for (const std::string place : {std::string(), std::string(" bf16/") + name_of(host_isa())}) {
+        for (const std::string place :
+             {std::string(), std::string(" bf16/") + name_of(host_isa())}) {
             const Mutant m = tried(kernel.substr(0, kernel.find('/')),
                                    kernel + place + " " + no_fault);
             EXPECT_EQ(m.status, Mutant::survived) << m.text() << ": " << m.output;
