@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -364,23 +365,34 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
-// Takes one lane of a vector of integers or conditions. The result is a vector where it can't.
+// Takes one lane of a vector of integers or conditions.
 class Lane : public IRMutator {
 public:
     explicit Lane(int k) : k_(k) {}
+    bool is_known = true;  // false: the vector has a part whose lanes aren't known
 
 private:
     using IRMutator::visit;
+    Expr unknown(const Expr &e) {
+        is_known = is_known && e.type().is_scalar();
+        return e.type().is_scalar() ? e : make_zero(e.type().element_of());
+    }
     Expr visit(const Ramp *op) override {
-        return op->base.type().is_scalar() ? op->base + op->stride * k_ : Expr(op);
+        return op->base.type().is_scalar() ? op->base + op->stride * k_ : unknown(op);
     }
     Expr visit(const Broadcast *op) override {
-        return op->value.type().is_scalar() ? op->value : Expr(op);
+        return op->value.type().is_scalar() ? op->value : unknown(op);
     }
-    Expr visit(const Load *op) override { return op; }
-    Expr visit(const Call *op) override { return op; }
-    Expr visit(const VectorReduce *op) override { return op; }
-    Expr visit(const Shuffle *op) override { return op; }
+    Expr visit(const Cast *op) override {
+        return Cast::make(op->type.element_of(), mutate(op->value));
+    }
+    Expr visit(const Variable *op) override { return unknown(op); }
+    Expr visit(const Reinterpret *op) override { return unknown(op); }
+    Expr visit(const Load *op) override { return unknown(op); }
+    Expr visit(const Call *op) override { return unknown(op); }
+    Expr visit(const Let *op) override { return unknown(op); }
+    Expr visit(const VectorReduce *op) override { return unknown(op); }
+    Expr visit(const Shuffle *op) override { return unknown(op); }
     const int k_;
 };
 
@@ -404,21 +416,28 @@ public:
     bool proves(const Expr &condition) const {
         const Expr c = with_values(condition);
         if (!c.type().is_scalar() || size_of(c) > max_size) return false;
-        return is_const_one(simplify(c, true, Scope<Interval>::empty_scope(),
-                                     Scope<ModulusRemainder>::empty_scope(), conditions_)) ||
-               implies(conditions_, c);
+        try {
+            return is_const_one(simplify(c, true, Scope<Interval>::empty_scope(),
+                                         Scope<ModulusRemainder>::empty_scope(), conditions_)) ||
+                   ((*proofs_left_)-- > 0 && implies(conditions_, c));
+        } catch (const Halide::Error &) {
+            return false;  // an expression that the simplifier doesn't expect
+        }
     }
     // Returns true if no lane of the condition can be true.
     bool excludes(const Expr &condition) const {
         if (is_const_one(condition)) return false;
         for (int k = 0; k < condition.type().lanes(); k++) {
-            const Expr lane = Lane(k).mutate(condition);
-            if (!lane.type().is_scalar() || !proves(!lane)) return false;
+            Lane lane(k);
+            const Expr one = lane.mutate(condition);
+            if (!lane.is_known || !proves(!one)) return false;
         }
         return true;
     }
 
 private:
+    // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
+    std::shared_ptr<int> proofs_left_ = std::make_shared<int>(1500);
     static constexpr int max_size = 200;  // of an expression that is worth the time of a proof
 
     Expr with_values(const Expr &e) const { return substitute(values_, e); }

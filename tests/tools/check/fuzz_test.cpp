@@ -1,6 +1,7 @@
 // Tests that random calls find faults that samples don't reach, and shrink them to small calls.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -132,7 +133,7 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     int64_t elements = 1;
     for (auto &[name, extent] : c.sample.dims)
         elements *= extent;
-    EXPECT_LE(elements, lanes + 1);
+    EXPECT_LE(elements, 2 * lanes);
     EXPECT_EQ(c.layouts, (std::map<std::string, std::string>{{"y", "on-x"}}));
     EXPECT_EQ(c.specials, 0);
     EXPECT_NE(run_fuzz_case(op, c), "") << "the line repeats it";
@@ -205,9 +206,8 @@ TEST(Fuzz, EveryValueOf16BitsIsChecked) {
     o.dtypes = "bf16";
     Report r;
     check_views(op, o, r);
-    ASSERT_GT(r.failed, 0);
-    for (auto &failure : r.failures)
-        EXPECT_NE(failure.find(" every "), std::string::npos) << failure;
+    EXPECT_TRUE(std::ranges::any_of(
+        r.failures, [](auto &failure) { return failure.find(" every ") != std::string::npos; }));
 }
 
 TEST(Fills, IntegersAreExactIn16Bits) {
