@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
 #include <utility>
 
-#include "dsl/integer_proof.h"
+#include "dsl/kernel_summary.h"
+#include "dsl/known_facts.h"
 
 namespace halyard {
 namespace {
@@ -117,193 +117,8 @@ std::string stem(const std::string &name) {
     return s;
 }
 
-class FindLoad : public IRVisitor {
-public:
-    explicit FindLoad(const std::string &buffer) : buffer_(buffer) {}
-    bool found = false;
-
-private:
-    using IRVisitor::visit;
-    void visit(const Load *op) override {
-        found |= op->name == buffer_;
-        IRVisitor::visit(op);
-    }
-    const std::string &buffer_;
-};
-
-bool loads(const Expr &e, const std::string &buffer) {
-    FindLoad visitor(buffer);
-    e.accept(&visitor);
-    return visitor.found;
-}
-
-bool loads_any(const Expr &e) {
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Load *) override { found = true; }
-        bool found = false;
-    } visitor;
-    e.accept(&visitor);
-    return visitor.found;
-}
-
-// Analyses the stores of a loop.
-class LoopAnalysis : public IRVisitor {
-public:
-    explicit LoopAnalysis(const For *loop) {
-        depending_.push(loop->name);
-        loop->body.accept(this);
-    }
-    bool repeats_store = false;  // several iterations store to the same element,
-    bool differs = false;        // other values than those before, or what they load,
-    bool accumulates = false;    // and that store reads the old value
-    // The extent of an inner loop depends on this one, so that an extra iteration does nothing.
-    bool bounds_inner_loop = false;
-
-private:
-    using IRVisitor::visit;
-    bool depends(const Expr &e) const { return expr_uses_vars(e, depending_); }
-    void visit(const LetStmt *op) override {
-        if (depends(op->value)) depending_.push(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Let *op) override {
-        if (depends(op->value)) depending_.push(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const For *op) override {
-        bounds_inner_loop |= depends(op->extent);
-        if (depends(op->min)) depending_.push(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Allocate *op) override {
-        allocated_.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        if (!allocated_.count(op->name) && !depends(op->index)) {
-            repeats_store = true;
-            differs |= depends(op->value) || loads_any(op->value);
-            accumulates |= loads(op->value, op->name);
-        }
-        IRVisitor::visit(op);
-    }
-
-    Scope<> depending_;                // variables that depend on the loop
-    std::set<std::string> allocated_;  // buffers within the loop
-};
-
 // The sign, the exponent and the upper 10 of the 23 bits of mantissa of an f32.
 constexpr uint64_t upper_mantissa_bits = 0xffffe000;
-
-// Collects what the faults at one location need from the rest of the kernel.
-class KernelSummary : public IRVisitor {
-public:
-    // The names of a buffer's strides, by dimension.
-    std::map<std::string, std::vector<std::string>> strides;
-    // The buffers with an update that reads the element it overwrites.
-    std::set<std::string> accumulators;
-    // The inputs that are loaded, by type and name.
-    std::map<Type, std::map<std::string, Parameter>> inputs_of_type;
-
-    // Returns true for a let that is part of an index, of a loop's bounds or of a branch's
-    // condition.
-    bool is_index(const std::string &let) const { return indices_.count(let) != 0; }
-    // Returns true for numbers that have as few bits as an f16, so that no precision is lost.
-    bool has_few_bits(const Expr &e) const {
-        if (const Cast *cast = e.as<Cast>()) {
-            const Type from = cast->value.type();
-            return from.is_bool() || (from.is_float() ? from.bits() == 16 : from.bits() == 8);
-        }
-        if (const FloatImm *number = e.as<FloatImm>())
-            return double(float16_t(float(number->value))) == number->value;
-        if (const Broadcast *b = e.as<Broadcast>()) return has_few_bits(b->value);
-        if (const Min *op = e.as<Min>()) return has_few_bits(op->a) && has_few_bits(op->b);
-        if (const Max *op = e.as<Max>()) return has_few_bits(op->a) && has_few_bits(op->b);
-        if (const Select *op = e.as<Select>())
-            return has_few_bits(op->true_value) && has_few_bits(op->false_value);
-        if (const Load *load = e.as<Load>()) return few_bits_.count(load->name) != 0;
-        if (const Variable *v = e.as<Variable>()) {
-            const auto [first, last] = lets_.equal_range(v->name);
-            return first != last &&
-                   std::all_of(first, last, [&](auto &let) { return has_few_bits(let.second); });
-        }
-        return false;
-    }
-    // Completes the summary after its visit.
-    void finish() {
-        // Those are left whose stores are of such numbers, if those that they load are.
-        for (auto &[buffer, values] : stores_)
-            few_bits_.insert(buffer);
-        for (size_t before = 0; before != few_bits_.size();) {
-            before = few_bits_.size();
-            std::erase_if(few_bits_, [&](const std::string &buffer) {
-                return !std::ranges::all_of(stores_.at(buffer),
-                                            [&](const Expr &e) { return has_few_bits(e); });
-            });
-        }
-        for (std::vector<std::string> left(indices_.begin(), indices_.end()); !left.empty();) {
-            const std::string name = left.back();
-            left.pop_back();
-            const auto [first, last] = lets_.equal_range(name);
-            for (auto let = first; let != last; ++let) {
-                for (const std::string &part : variables_of(let->second))
-                    if (indices_.insert(part).second) left.push_back(part);
-            }
-        }
-    }
-
-private:
-    using IRVisitor::visit;
-    std::set<std::string> indices_;
-    std::multimap<std::string, Expr> lets_;
-    std::map<std::string, std::vector<Expr>> stores_;  // the values that a buffer gets
-    std::set<std::string> few_bits_;                   // buffers of numbers with few bits
-
-    static std::set<std::string> variables_of(const Expr &e) {
-        struct : IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Variable *v) override { names.insert(v->name); }
-            std::set<std::string> names;
-        } found;
-        e.accept(&found);
-        return found.names;
-    }
-    void add_index(const Expr &e) { indices_.merge(variables_of(e)); }
-    void visit(const Let *op) override {
-        lets_.emplace(op->name, op->value);
-        IRVisitor::visit(op);
-    }
-    void visit(const For *op) override {
-        add_index(op->min);
-        add_index(op->extent);
-        IRVisitor::visit(op);
-    }
-    void visit(const IfThenElse *op) override {
-        add_index(op->condition);
-        IRVisitor::visit(op);
-    }
-    void visit(const LetStmt *op) override {
-        lets_.emplace(op->name, op->value);
-        const size_t at = op->name.find(".stride.");
-        if (at != std::string::npos && is_digit(op->name.back()))
-            strides[op->name.substr(0, at)].push_back(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        add_index(op->index);
-        add_index(op->predicate);
-        stores_[op->name].push_back(op->value);
-        if (loads(op->value, op->name)) accumulators.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Load *op) override {
-        add_index(op->index);
-        add_index(op->predicate);
-        if (op->param.defined()) inputs_of_type[op->type.element_of()][op->name] = op->param;
-        IRVisitor::visit(op);
-    }
-};
 
 // Rewrites an update so that it ignores the old value. A minimum or maximum with the old value
 // becomes its other operand; elsewhere 0 replaces the old value.
@@ -365,141 +180,6 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
-// Takes one lane of a vector of integers or conditions.
-class Lane : public IRMutator {
-public:
-    explicit Lane(int k) : k_(k) {}
-    bool is_known = true;  // false: the vector has a part whose lanes aren't known
-
-private:
-    using IRMutator::visit;
-    Expr unknown(const Expr &e) {
-        is_known = is_known && e.type().is_scalar();
-        return e.type().is_scalar() ? e : make_zero(e.type().element_of());
-    }
-    Expr visit(const Ramp *op) override {
-        return op->base.type().is_scalar() ? op->base + op->stride * k_ : unknown(op);
-    }
-    Expr visit(const Broadcast *op) override {
-        return op->value.type().is_scalar() ? op->value : unknown(op);
-    }
-    Expr visit(const Cast *op) override {
-        return Cast::make(op->type.element_of(), mutate(op->value));
-    }
-    Expr visit(const Variable *op) override { return unknown(op); }
-    Expr visit(const Reinterpret *op) override { return unknown(op); }
-    Expr visit(const Load *op) override { return unknown(op); }
-    Expr visit(const Call *op) override { return unknown(op); }
-    Expr visit(const Let *op) override { return unknown(op); }
-    Expr visit(const VectorReduce *op) override { return unknown(op); }
-    Expr visit(const Shuffle *op) override { return unknown(op); }
-    const int k_;
-};
-
-// What is known at one place of a kernel, in every call: the values of variables over the op's
-// dimensions and attributes, and the conditions of the branches and loops around.
-class KnownFacts {
-public:
-    explicit KnownFacts(const CallFacts &facts)
-        : values_(facts.values), conditions_(facts.conditions) {}
-
-    void add_let(const std::string &name, const Expr &value) {
-        const Type t = value.type();
-        if (t != Int(32) && !(t.is_bool() && t.is_scalar())) return;
-        const Expr v = simplify(with_values(value));
-        if (size_of(v) <= max_size) values_[name] = v;
-    }
-    void remove_let(const std::string &name) { values_.erase(name); }
-    // Adds a condition that holds until forget().
-    void assume(const Expr &condition) { conditions_.push_back(with_values(condition)); }
-    void forget() { conditions_.pop_back(); }
-    bool proves(const Expr &condition) const {
-        const Expr c = with_values(condition);
-        if (!c.type().is_scalar() || size_of(c) > max_size) return false;
-        try {
-            return is_const_one(simplify(c, true, Scope<Interval>::empty_scope(),
-                                         Scope<ModulusRemainder>::empty_scope(), conditions_)) ||
-                   ((*proofs_left_)-- > 0 && implies(conditions_, c));
-        } catch (const Halide::Error &) {
-            return false;  // an expression that the simplifier doesn't expect
-        }
-    }
-    // Returns true if no lane of the condition can be true.
-    bool excludes(const Expr &condition) const {
-        if (is_const_one(condition)) return false;
-        for (int k = 0; k < condition.type().lanes(); k++) {
-            Lane lane(k);
-            const Expr one = lane.mutate(condition);
-            if (!lane.is_known || !proves(!one)) return false;
-        }
-        return true;
-    }
-
-private:
-    // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
-    std::shared_ptr<int> proofs_left_ = std::make_shared<int>(1500);
-    static constexpr int max_size = 200;  // of an expression that is worth the time of a proof
-
-    Expr with_values(const Expr &e) const { return substitute(values_, e); }
-    static int size_of(const Expr &e) {
-        struct : IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Variable *) override { count++; }
-            void visit(const IntImm *) override { count++; }
-            int count = 0;
-        } nodes;
-        e.accept(&nodes);
-        return nodes.count;
-    }
-    std::map<std::string, Expr> values_;
-    std::vector<Expr> conditions_;
-};
-
-// Looks for a store, or another effect, that a statement may have under the known facts.
-class EffectFinder : public IRVisitor {
-public:
-    explicit EffectFinder(const KnownFacts &known) : known_(known) {}
-    bool found = false;
-
-private:
-    using IRVisitor::visit;
-    void visit(const For *op) override {
-        if (found || known_.proves(op->extent <= 0)) return;
-        const Expr variable = Variable::make(Int(32), op->name);
-        known_.assume(variable >= op->min);
-        known_.assume(variable < op->min + op->extent);
-        op->body.accept(this);
-        known_.forget();
-        known_.forget();
-    }
-    void visit(const Block *op) override {
-        if (!found) op->first.accept(this);
-        if (!found) op->rest.accept(this);
-    }
-    void visit(const LetStmt *op) override {
-        known_.add_let(op->name, op->value);
-        op->body.accept(this);
-        known_.remove_let(op->name);
-    }
-    void visit(const IfThenElse *op) override {
-        visit_if(op->condition, op->then_case);
-        visit_if(!op->condition, op->else_case);
-    }
-    void visit_if(const Expr &condition, const Stmt &side) {
-        if (found || !side.defined() || known_.proves(!condition)) return;
-        known_.assume(condition);
-        side.accept(this);
-        known_.forget();
-    }
-    void visit(const Store *op) override { found |= !known_.excludes(op->predicate); }
-    void visit(const Evaluate *op) override { found |= !is_pure(op->value); }
-    void visit(const AssertStmt *) override { found = true; }
-    void visit(const Acquire *) override { found = true; }
-    void visit(const Atomic *) override { found = true; }
-
-    KnownFacts known_;
-};
-
 // A fault in the arithmetic of strict floats: another operator, or swapped operands.
 struct StrictFault {
     Call::IntrinsicOp right;
@@ -535,8 +215,7 @@ public:
         is_inside_ = true;
         planted_ = false;
         location_counts_.clear();
-        s.accept(&summary_);
-        summary_.finish();
+        summary_ = KernelSummary(s);
         const Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
         if (!fault_.empty() && !planted_)
@@ -569,10 +248,9 @@ private:
     bool proves_idle(const Stmt &s, const Expr &condition) {
         if (!faults_ || never_runs_) return false;
         known_.assume(condition);
-        EffectFinder finder(known_);
-        s.accept(&finder);
+        const bool is_idle = !may_have_effect(s, known_);
         known_.forget();
-        return !finder.found;
+        return is_idle;
     }
     // Rewrites a statement that `runs`, or else never does.
     Stmt mutate_where(bool runs, const Stmt &s) {
@@ -676,7 +354,7 @@ private:
     };
     // A remainder loop runs the last, incomplete iteration of a guarded split. Halide copies the
     // whole body into it, so one more iteration has no effect: the guards in the copy exclude it.
-    void plant_in_bounds(LoopBounds &bounds, const LoopAnalysis &analysis, const For *op,
+    void plant_in_bounds(LoopBounds &bounds, const LoopStores &stores, const For *op,
                          bool is_remainder) {
         const std::string loop = "loop " + stem(op->name);
         const Expr variable = Variable::make(Int(32), op->name);
@@ -686,7 +364,7 @@ private:
         const bool first = matters(op->min);
         const bool last = matters(op->min + op->extent - 1);
         const bool next = matters(op->min + op->extent);
-        if (analysis.accumulates) {
+        if (stores.accumulates) {
             if (try_plant(kind::reduction_bounds, loop + " ends early", last)) bounds.end_early();
             if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late", next))
                 bounds.end_late();
@@ -696,21 +374,21 @@ private:
         } else {
             if (try_plant(kind::dropped_tail, loop, last)) bounds.end_early();
             if (try_plant(kind::late_start, loop, first)) bounds.begin_late();
-            if (!is_remainder && !analysis.bounds_inner_loop &&
+            if (!is_remainder && !stores.bounds_inner_loop &&
                 try_plant(kind::extra_iteration, loop, next))
                 bounds.end_late();
         }
     }
     Stmt visit(const For *op) override {
-        const LoopAnalysis analysis(op);
+        const LoopStores stores = stores_of(op);
         const bool is_remainder = op->name.ends_with(".rebased");
         const bool runs = !proves(op->extent <= 0) &&
                           !(is_remainder && can_prove(substitute_lets(op->extent) <= 0));
         never_runs_ += !runs;
         const LoopBounds right{mutate_bound(op->min), mutate_bound(op->extent)};
         LoopBounds bounds = right;
-        plant_in_bounds(bounds, analysis, op, is_remainder);
-        const bool races = analysis.repeats_store && analysis.differs &&
+        plant_in_bounds(bounds, stores, op, is_remainder);
+        const bool races = stores.repeats_store && stores.differs &&
                            op->for_type == ForType::Serial &&
                            try_plant(kind::racy_parallel, "loop " + stem(op->name),
                                      !proves(op->extent <= 1));
