@@ -1,12 +1,16 @@
 #include "dsl/kernel_summary.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 
 namespace halyard {
 namespace {
 using namespace Halide;
 using namespace Halide::Internal;
+
+// Those that the mantissa of an f32 has below the 10 of an f16.
+constexpr uint32_t lower_bits = 0x1fff;
 
 class FindLoad : public IRVisitor {
 public:
@@ -174,23 +178,39 @@ void KernelSummary::find_indices() {
 
 bool KernelSummary::has_few_bits(const Expr &e) const {
     if (const Cast *cast = e.as<Cast>()) {
+        // The least coordinate of a tensor is 0.
+        const Variable *v = cast->value.as<Variable>();
+        if (v && v->name.find(".min.") != std::string::npos) return true;
         const Type from = cast->value.type();
         return from.is_bool() || (from.is_float() ? from.bits() == 16 : from.bits() == 8);
     }
     if (const FloatImm *number = e.as<FloatImm>())
-        return double(float16_t(float(number->value))) == number->value;
+        return (std::bit_cast<uint32_t>(float(number->value)) & lower_bits) == 0;
+    if (const UIntImm *bits = e.as<UIntImm>()) return (bits->value & lower_bits) == 0;
     if (const Broadcast *b = e.as<Broadcast>()) return has_few_bits(b->value);
-    if (const Min *op = e.as<Min>()) return has_few_bits(op->a) && has_few_bits(op->b);
-    if (const Max *op = e.as<Max>()) return has_few_bits(op->a) && has_few_bits(op->b);
-    if (const Select *op = e.as<Select>())
-        return has_few_bits(op->true_value) && has_few_bits(op->false_value);
+    if (const Let *let = e.as<Let>()) return has_few_bits(let->body);
     if (const Load *load = e.as<Load>()) return few_bits_.count(load->name) != 0;
     if (const Variable *v = e.as<Variable>()) {
         const auto [first, last] = lets_.equal_range(v->name);
         return first != last &&
                std::all_of(first, last, [&](auto &let) { return has_few_bits(let.second); });
     }
-    return false;
+    return parts_have_few_bits(e);
+}
+
+// The same for operations that give one of their operands, or combine them bit by bit.
+bool KernelSummary::parts_have_few_bits(const Expr &e) const {
+    const auto both = [&](const Expr &a, const Expr &b) {
+        return has_few_bits(a) && has_few_bits(b);
+    };
+    if (const Min *op = e.as<Min>()) return both(op->a, op->b);
+    if (const Max *op = e.as<Max>()) return both(op->a, op->b);
+    if (const Select *op = e.as<Select>()) return both(op->true_value, op->false_value);
+    if (const Reinterpret *op = e.as<Reinterpret>())
+        return op->type.bits() == 32 && has_few_bits(op->value);
+    const Call *call = e.as<Call>();
+    return call && call->is_intrinsic({Call::bitwise_or, Call::bitwise_and}) &&
+           both(call->args[0], call->args[1]);
 }
 
 }  // namespace halyard

@@ -38,11 +38,13 @@ public:
     // Returns true for a let that is part of an index, of a loop's bounds or of a branch's
     // condition.
     bool is_index(const std::string &let) const { return indices_.count(let) != 0; }
-    // Returns true for numbers that have as few bits as an f16, so that no precision is lost.
+    // Returns true for numbers of 32 bits whose mantissa has no more bits than that of an f16, so
+    // that no precision is lost.
     bool has_few_bits(const Halide::Expr &e) const;
 
 private:
     class Collector;
+    bool parts_have_few_bits(const Halide::Expr &e) const;
     void find_few_bits();
     void find_indices();
 

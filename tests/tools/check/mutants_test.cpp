@@ -166,15 +166,10 @@ TEST(Mutants, ProgramsGetFaults) {
 }
 
 // The checks that measure themselves by faults find nothing in the right kernel.
-TEST(Mutants, RightKernelsPass) {
-    for (const std::string kernel : {"exp", "softmax/short"}) {
-        for (const std::string place :
-             {std::string(), std::string(" bf16/") + name_of(host_isa())}) {
-            const Mutant m = tried(kernel.substr(0, kernel.find('/')),
-                                   kernel + place + " " + no_fault);
-            EXPECT_EQ(m.status, Mutant::survived) << m.text() << ": " << m.output;
-        }
-    }
+TEST(Mutants, ARightKernelPasses) {
+    const std::string kernel = std::string("softmax/short bf16/") + name_of(host_isa());
+    const Mutant m = tried("softmax", kernel + " " + no_fault);
+    EXPECT_EQ(m.status, Mutant::survived) << m.output;
 }
 
 TEST(Mutants, RejectAnInapplicableFault) {
