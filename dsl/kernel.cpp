@@ -3,6 +3,7 @@
 #include "dsl/argument_checks.h"
 #include "dsl/ascend/algorithm.h"
 #include "dsl/ascend/outputs.h"
+#include "dsl/call_facts.h"
 #include "dsl/diagnostic.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
@@ -223,7 +224,8 @@ void Kernel::build() {
     constrain_outputs(results.funcs);
     schedule(results.funcs, a.real, build);
     if (!checks_arguments()) remove_argument_checks(pipeline);
-    if (!instance.fault.empty()) plant(pipeline, instance.fault);
+    if (!instance.fault.empty())
+        plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
 }
 
 // Throws DTypeError for dtypes that the vector unit lacks, and DispatchError if there is no call.

@@ -8,7 +8,8 @@ namespace halyard {
 std::vector<std::string> faults_of(Kernel &k) {
     // Installs a lowering pass that lists the mutations. The kernel is compiled only to run it.
     std::vector<std::string> faults;
-    list_faults(k.pipeline, faults);
+    list_faults(k.pipeline, facts_of(*k.op, k.instance.variant, k.instance.tunables, k.lanes),
+                faults);
     // Clearing also drops the pass that removes argument checks.
     const auto restore_passes = [&] {
         k.pipeline.clear_custom_lowering_passes();

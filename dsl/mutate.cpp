@@ -5,6 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "dsl/kernel_summary.h"
+#include "dsl/known_facts.h"
+
 namespace halyard {
 namespace {
 
@@ -114,100 +117,8 @@ std::string stem(const std::string &name) {
     return s;
 }
 
-class FindLoad : public IRVisitor {
-public:
-    explicit FindLoad(const std::string &buffer) : buffer_(buffer) {}
-    bool found = false;
-
-private:
-    using IRVisitor::visit;
-    void visit(const Load *op) override {
-        found |= op->name == buffer_;
-        IRVisitor::visit(op);
-    }
-    const std::string &buffer_;
-};
-
-bool loads(const Expr &e, const std::string &buffer) {
-    FindLoad visitor(buffer);
-    e.accept(&visitor);
-    return visitor.found;
-}
-
-// Analyses the stores of a loop.
-class LoopAnalysis : public IRVisitor {
-public:
-    explicit LoopAnalysis(const For *loop) {
-        depending_.push(loop->name);
-        loop->body.accept(this);
-    }
-    bool repeats_store = false;  // several iterations store to the same element
-    bool accumulates = false;    // and that store reads the old value
-    // The extent of an inner loop depends on this one, so that an extra iteration does nothing.
-    bool bounds_inner_loop = false;
-
-private:
-    using IRVisitor::visit;
-    bool depends(const Expr &e) const { return expr_uses_vars(e, depending_); }
-    void visit(const LetStmt *op) override {
-        if (depends(op->value)) depending_.push(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Let *op) override {
-        if (depends(op->value)) depending_.push(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const For *op) override {
-        bounds_inner_loop |= depends(op->extent);
-        if (depends(op->min)) depending_.push(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Allocate *op) override {
-        allocated_.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        if (!allocated_.count(op->name) && !depends(op->index)) {
-            repeats_store = true;
-            accumulates |= loads(op->value, op->name);
-        }
-        IRVisitor::visit(op);
-    }
-
-    Scope<> depending_;                // variables that depend on the loop
-    std::set<std::string> allocated_;  // buffers within the loop
-};
-
 // The sign, the exponent and the upper 10 of the 23 bits of mantissa of an f32.
 constexpr uint64_t upper_mantissa_bits = 0xffffe000;
-
-// Collects what the faults at one location need from the rest of the kernel.
-class KernelSummary : public IRVisitor {
-public:
-    // The names of a buffer's strides, by dimension.
-    std::map<std::string, std::vector<std::string>> strides;
-    // The buffers with an update that reads the element it overwrites.
-    std::set<std::string> accumulators;
-    // The inputs that are loaded, by type and name.
-    std::map<Type, std::map<std::string, Parameter>> inputs_of_type;
-
-private:
-    using IRVisitor::visit;
-    void visit(const LetStmt *op) override {
-        const size_t at = op->name.find(".stride.");
-        if (at != std::string::npos && is_digit(op->name.back()))
-            strides[op->name.substr(0, at)].push_back(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        if (loads(op->value, op->name)) accumulators.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Load *op) override {
-        if (op->param.defined()) inputs_of_type[op->type.element_of()][op->name] = op->param;
-        IRVisitor::visit(op);
-    }
-};
 
 // Rewrites an update so that it ignores the old value. A minimum or maximum with the old value
 // becomes its other operand; elsewhere 0 replaces the old value.
@@ -290,11 +201,12 @@ constexpr StrictFault strict_faults[] = {
 class FaultPlanter : public IRMutator {
 public:
     // `fault` is one of faults_of(), or the probe of one.
-    explicit FaultPlanter(const std::string &fault)
+    FaultPlanter(const std::string &fault, const CallFacts &facts)
         : is_probe_(fault.starts_with(probe_prefix)),
-          fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault) {}
+          fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault), known_(facts) {}
     // Appends the faults of every kernel that is lowered to `faults`.
-    explicit FaultPlanter(std::vector<std::string> &faults) : is_probe_(false), faults_(&faults) {}
+    FaultPlanter(std::vector<std::string> &faults, const CallFacts &facts)
+        : is_probe_(false), faults_(&faults), known_(facts) {}
 
     using IRMutator::mutate;
     // Halide calls this with a kernel's statement; IRMutator calls it with the statements inside.
@@ -303,7 +215,7 @@ public:
         is_inside_ = true;
         planted_ = false;
         location_counts_.clear();
-        s.accept(&summary_);
+        summary_ = KernelSummary(s);
         const Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
         if (!fault_.empty() && !planted_)
@@ -317,14 +229,35 @@ private:
     // Returns true if the fault to plant is of this kind and at this location, and notes that it is
     // planted. Lists the fault if faults are listed. Equal locations are numbered in the order of
     // the calls, so each location is tried once, and always in the same order.
-    bool try_plant(const std::string &kind, const std::string &location) {
+    // A fault is not listed where it has no effect in any call: where the place never runs, or
+    // where `has_effect` is false. Only a listing looks for proofs of that.
+    bool try_plant(const std::string &kind, const std::string &location, bool has_effect = true) {
         if (stages_.empty()) return false;
         std::string text = kind + ": " + location;
         if (const int n = ++location_counts_[text]; n > 1) text += " #" + std::to_string(n);
-        if (faults_) faults_->push_back(text);
+        if (faults_ && !never_runs_ && has_effect) faults_->push_back(text);
         if (text != fault_) return false;
         planted_ = true;
         return true;
+    }
+    // Returns true if faults are listed and the condition is proved to hold here in every call.
+    bool proves(const Expr &condition) const {
+        return faults_ && !never_runs_ && known_.proves(condition);
+    }
+    // Returns true if the same holds for the statement's having no effect under the condition.
+    bool proves_idle(const Stmt &s, const Expr &condition) {
+        if (!faults_ || never_runs_) return false;
+        known_.assume(condition);
+        const bool is_idle = !may_have_effect(s, known_);
+        known_.forget();
+        return is_idle;
+    }
+    // Rewrites a statement that `runs`, or else never does.
+    Stmt mutate_where(bool runs, const Stmt &s) {
+        never_runs_ += !runs;
+        const Stmt result = mutate(s);
+        never_runs_ -= !runs;
+        return result;
     }
     // Returns the faulty value or, for a probe, the right one, with an abort if they differ.
     Expr wrong(const Expr &right, const Expr &faulty) const {
@@ -367,11 +300,21 @@ private:
     Stmt visit(const LetStmt *op) override {
         // Halide's bounds inference computes these values.
         const bool is_inferred = op->name.ends_with("_realized");
+        const bool outer = std::exchange(in_value_, !summary_.is_index(op->name));
         const Expr value = is_inferred ? op->value : mutate_bound(op->value);
+        in_value_ = outer;
         lets_.emplace_back(op->name, op->value);
+        known_.add_let(op->name, op->value);
         const Stmt body = mutate(op->body);
+        known_.remove_let(op->name);
         lets_.pop_back();
         return LetStmt::make(op->name, value, body);
+    }
+    Expr visit(const Let *op) override {
+        const bool outer = std::exchange(in_value_, !summary_.is_index(op->name));
+        const Expr value = mutate(op->value);
+        in_value_ = outer;
+        return Let::make(op->name, value, mutate(op->body));
     }
     // Returns `e` with the values of the lets around it.
     Expr substitute_lets(Expr e) const {
@@ -411,34 +354,52 @@ private:
     };
     // A remainder loop runs the last, incomplete iteration of a guarded split. Halide copies the
     // whole body into it, so one more iteration has no effect: the guards in the copy exclude it.
-    void plant_in_bounds(LoopBounds &bounds, const LoopAnalysis &analysis, const std::string &loop,
+    void plant_in_bounds(LoopBounds &bounds, const LoopStores &stores, const For *op,
                          bool is_remainder) {
-        if (analysis.accumulates) {
-            if (try_plant(kind::reduction_bounds, loop + " ends early")) bounds.end_early();
-            if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late"))
+        const std::string loop = "loop " + stem(op->name);
+        const Expr variable = Variable::make(Int(32), op->name);
+        const auto matters = [&](const Expr &iteration) {
+            return !proves_idle(op->body, variable == iteration);
+        };
+        const bool first = matters(op->min);
+        const bool last = matters(op->min + op->extent - 1);
+        const bool next = matters(op->min + op->extent);
+        if (stores.accumulates) {
+            if (try_plant(kind::reduction_bounds, loop + " ends early", last)) bounds.end_early();
+            if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late", next))
                 bounds.end_late();
-            if (try_plant(kind::reduction_bounds, loop + " begins late")) bounds.begin_late();
+            if (try_plant(kind::reduction_bounds, loop + " begins late", first))
+                bounds.begin_late();
             if (try_plant(kind::reduction_bounds, loop + " begins early")) bounds.begin_early();
         } else {
-            if (try_plant(kind::dropped_tail, loop)) bounds.end_early();
-            if (try_plant(kind::late_start, loop)) bounds.begin_late();
-            if (!is_remainder && !analysis.bounds_inner_loop &&
-                try_plant(kind::extra_iteration, loop))
+            if (try_plant(kind::dropped_tail, loop, last)) bounds.end_early();
+            if (try_plant(kind::late_start, loop, first)) bounds.begin_late();
+            if (!is_remainder && !stores.bounds_inner_loop &&
+                try_plant(kind::extra_iteration, loop, next))
                 bounds.end_late();
         }
     }
     Stmt visit(const For *op) override {
-        const LoopAnalysis analysis(op);
-        const std::string loop = "loop " + stem(op->name);
+        const LoopStores stores = stores_of(op);
         const bool is_remainder = op->name.ends_with(".rebased");
-        if (is_remainder && can_prove(substitute_lets(op->extent) <= 0)) return op;
+        const bool runs = !proves(op->extent <= 0) &&
+                          !(is_remainder && can_prove(substitute_lets(op->extent) <= 0));
+        never_runs_ += !runs;
         const LoopBounds right{mutate_bound(op->min), mutate_bound(op->extent)};
         LoopBounds bounds = right;
-        plant_in_bounds(bounds, analysis, loop, is_remainder);
-        const bool races = analysis.repeats_store && op->for_type == ForType::Serial &&
-                           try_plant(kind::racy_parallel, loop);
+        plant_in_bounds(bounds, stores, op, is_remainder);
+        const bool races = stores.repeats_store && stores.differs &&
+                           op->for_type == ForType::Serial &&
+                           try_plant(kind::racy_parallel, "loop " + stem(op->name),
+                                     !proves(op->extent <= 1));
         const bool outer = std::exchange(in_remainder_, is_remainder);
+        const Expr variable = Variable::make(Int(32), op->name);
+        known_.assume(variable >= op->min);
+        known_.assume(variable < op->min + op->extent);
         const Stmt body = mutate(op->body);
+        known_.forget();
+        known_.forget();
+        never_runs_ -= !runs;
         in_remainder_ = outer;
         if (is_probe_ && (bounds.is_shorter || bounds.is_longer || races))
             return probe(op, right, body, bounds.is_longer, races);
@@ -461,34 +422,58 @@ private:
         // An if with an else case comes from specialize() or a split: the then case is faster and
         // for some extents only, and the else case is right for all. A condition that is false too
         // often has no effect on the result; only the other direction is a fault.
+        const bool is_always = proves(op->condition);
+        const bool is_never = !is_always && proves(!op->condition);
         if (op->else_case.defined()) {
-            if (is_fused_loop_guard(op->condition))
-                return IfThenElse::make(op->condition, mutate(op->then_case), op->else_case);
-            if (!in_remainder_ && try_plant(kind::lost_guard, "special case in " + stage())) {
+            if (is_fused_loop_guard(op->condition)) {
+                return IfThenElse::make(op->condition, mutate_if(op->condition, op->then_case),
+                                        op->else_case);
+            }
+            if (!in_remainder_ &&
+                try_plant(kind::lost_guard, "special case in " + stage(), !is_always)) {
                 if (!is_probe_) return mutate(op->then_case);
                 return IfThenElse::make(op->condition, mutate(op->then_case),
                                         abort_before(op->else_case));
             }
             // The iteration of a remainder loop is never complete, so the then case, for complete
             // ones, never runs there.
-            const Stmt then_case = in_remainder_ ? op->then_case : mutate(op->then_case);
-            return IfThenElse::make(op->condition, then_case, mutate(op->else_case));
+            const Stmt then_case = in_remainder_
+                                       ? op->then_case
+                                       : mutate_if(op->condition, op->then_case, !is_never);
+            return IfThenElse::make(op->condition, then_case,
+                                    mutate_if(!op->condition, op->else_case, !is_always));
         }
         const Stmt aborts = Evaluate::make(abort_call());
-        if (try_plant(kind::lost_guard, "guard in " + stage())) {
+        never_runs_ += is_never;
+        const bool guards = !is_always && !proves_idle(op->then_case, !op->condition);
+        const bool is_lost = try_plant(kind::lost_guard, "guard in " + stage(), guards);
+        const bool is_dropped = !is_lost &&
+                                try_plant(kind::dropped_tail, "guarded code in " + stage());
+        never_runs_ -= is_never;
+        if (is_lost) {
             const Stmt guarded = mutate(op->then_case);
             return is_probe_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
         }
-        if (try_plant(kind::dropped_tail, "guarded code in " + stage()))
+        if (is_dropped)
             return is_probe_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
-        return IRMutator::visit(op);
+        const Expr condition = mutate(op->condition);
+        return IfThenElse::make(condition, mutate_if(op->condition, op->then_case, !is_never));
+    }
+    // Rewrites the side of a branch that runs under this condition.
+    Stmt mutate_if(const Expr &condition, const Stmt &side, bool runs = true) {
+        known_.assume(condition);
+        const Stmt s = mutate_where(runs, side);
+        known_.forget();
+        return s;
     }
 
     Stmt visit(const Store *op) override {
         const bool updates = loads(op->value, op->name);
         const bool starts = !updates && summary_.accumulators.count(op->name);
         const std::string to = "store to " + stem(op->name);
+        const bool outer = std::exchange(in_value_, true);
         Expr value = starts && is_const(op->value) ? op->value : mutate(op->value);
+        in_value_ = outer;
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
@@ -509,7 +494,7 @@ private:
             mask = wrong(mask, const_true(mask.type().lanes()));
         const Type bits = UInt(32, value.type().lanes());
         if (value.type().element_of() == Float(32) && !is_const(value) &&
-            try_plant(kind::lost_precision, to)) {
+            try_plant(kind::lost_precision, to, !summary_.has_few_bits(value))) {
             value = wrong(value,
                           reinterpret(value.type(), reinterpret(bits, value) &
                                                         make_const(bits, upper_mantissa_bits)));
@@ -517,8 +502,10 @@ private:
         return Store::make(op->name, value, index, op->param, mask, alignment);
     }
     Expr visit(const Load *op) override {
+        const bool outer = std::exchange(in_value_, false);
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
+        in_value_ = outer;
         const std::string from = "load of " + stem(op->name) + " in " + stage();
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         const Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask,
@@ -543,21 +530,26 @@ private:
         const auto strides = summary_.strides.find(op->name.substr(0, op->name.find(".stride.")));
         if (strides == summary_.strides.end() || strides->second.size() < 2) return op;
         const auto at = std::find(strides->second.begin(), strides->second.end(), op->name);
-        if (at == strides->second.end() ||
-            !try_plant(kind::swapped_stride, stem(op->name) + " in " + stage()))
+        if (at == strides->second.end()) return op;
+        const Expr other = Variable::make(
+            op->type, at + 1 == strides->second.end() ? strides->second[0] : at[1]);
+        if (!try_plant(kind::swapped_stride, stem(op->name) + " in " + stage(),
+                       !proves(Expr(op) == other)))
             return op;
-        return wrong(
-            op,
-            Variable::make(op->type, at + 1 == strides->second.end() ? strides->second[0] : at[1]));
+        return wrong(op, other);
     }
 
+    // Returns true for comparisons of numbers that are never equal: < and <= are the same there.
+    bool never_equal(const Expr &a, const Expr &b) const {
+        return a.type() == Int(32) && proves(a != b);
+    }
     Expr visit(const LT *op) override {
-        return try_plant(kind::wrong_comparison, "< in " + stage())
+        return try_plant(kind::wrong_comparison, "< in " + stage(), !never_equal(op->a, op->b))
                    ? wrong(op, LE::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
     Expr visit(const LE *op) override {
-        return try_plant(kind::wrong_comparison, "<= in " + stage())
+        return try_plant(kind::wrong_comparison, "<= in " + stage(), !never_equal(op->a, op->b))
                    ? wrong(op, LT::make(op->a, op->b))
                    : IRMutator::visit(op);
     }
@@ -596,8 +588,33 @@ private:
         }
         return IRMutator::visit(op);
     }
+    // Returns true for select(a < b, b, a) and the like: where a and b are equal, either side is
+    // right. If one side is 0 the sign of a zero depends on the comparison.
+    static bool is_extremum(const Select *op) {
+        const Or *or_nan = op->condition.as<Or>();
+        const Expr &compares = or_nan ? or_nan->a : op->condition;
+        const Call *strict = compares.as<Call>();
+        Expr a, b;
+        if (strict && strict->is_intrinsic({Call::strict_lt, Call::strict_le})) {
+            a = strict->args[0];
+            b = strict->args[1];
+        } else if (const LT *lt = compares.as<LT>()) {
+            a = lt->a;
+            b = lt->b;
+        } else if (const LE *le = compares.as<LE>()) {
+            a = le->a;
+            b = le->b;
+        }
+        if (!a.defined() || is_const_zero(a) || is_const_zero(b)) return false;
+        const auto are = [&](const Expr &x, const Expr &y) {
+            return Halide::Internal::equal(op->true_value, x) &&
+                   Halide::Internal::equal(op->false_value, y);
+        };
+        return are(a, b) || are(b, a);
+    }
     Expr visit(const Select *op) override {
         if (is_min_coordinate(op->true_value) || is_min_coordinate(op->false_value)) return op;
+        const Expr condition = is_extremum(op) ? op->condition : mutate(op->condition);
         Expr yes = op->true_value;
         Expr no = op->false_value;
         const auto select = [&] { return Select::make(op->condition, yes, no); };
@@ -606,15 +623,18 @@ private:
             *side = other_constant(*side);
             return wrong(op, select());
         }
-        return Select::make(mutate(op->condition), mutate(yes), mutate(no));
+        return Select::make(condition, mutate(yes), mutate(no));
     }
+    // Integers that are values, such as the bits of a float, aren't indices.
+    bool is_clamp() const { return !in_bound_ && !in_value_; }
     Expr visit(const Min *op) override {
         if (is_element_type(op->type)) {
             return try_plant(kind::wrong_operator, "min in " + stage())
                        ? wrong(op, Max::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return !in_bound_ && try_plant(kind::wrong_clamp, "min in " + stage())
+        return is_clamp() &&
+                       try_plant(kind::wrong_clamp, "min in " + stage(), !proves(op->a <= op->b))
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -624,7 +644,8 @@ private:
                        ? wrong(op, Min::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return !in_bound_ && try_plant(kind::wrong_clamp, "max in " + stage())
+        return is_clamp() &&
+                       try_plant(kind::wrong_clamp, "max in " + stage(), !proves(op->a > op->b))
                    ? wrong(op, Max::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -659,7 +680,10 @@ private:
     std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted
     bool is_inside_ = false;  // in the kernel's statement, rather than before it
     bool planted_ = false, in_bound_ = false, in_remainder_ = false;
+    bool in_value_ = false;  // in a stored value, rather than in an index
+    int never_runs_ = 0;     // > 0: at a place that no call reaches
     KernelSummary summary_;
+    KnownFacts known_;
     std::vector<std::string> stages_;  // the stages around the current statement
     std::vector<std::pair<std::string, Expr>> lets_;
     std::map<std::string, int> location_counts_;  // of "kind: location"
@@ -667,12 +691,13 @@ private:
 
 }  // namespace
 
-void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults) {
-    pipeline.add_custom_lowering_pass(new FaultPlanter(faults));
+void list_faults(Halide::Pipeline &pipeline, const CallFacts &facts,
+                 std::vector<std::string> &faults) {
+    pipeline.add_custom_lowering_pass(new FaultPlanter(faults, facts));
 }
 
-void plant(Halide::Pipeline &pipeline, const std::string &fault) {
-    pipeline.add_custom_lowering_pass(new FaultPlanter(fault));
+void plant(Halide::Pipeline &pipeline, const CallFacts &facts, const std::string &fault) {
+    pipeline.add_custom_lowering_pass(new FaultPlanter(fault, facts));
 }
 
 }  // namespace halyard

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "Halide.h"
+#include "dsl/call_facts.h"
 
 namespace halyard {
 
@@ -24,10 +24,11 @@ std::string probe_of(const std::string &fault);
 
 // Makes every compilation of the pipeline append the faults that could be planted, as faults_of()
 // does (dsl/kernel_faults.h), to `faults`. `faults` must outlive the pipeline's custom passes.
-void list_faults(Halide::Pipeline &pipeline, std::vector<std::string> &faults);
+void list_faults(Halide::Pipeline &pipeline, const CallFacts &facts,
+                 std::vector<std::string> &faults);
 
 // Makes every compilation of the pipeline plant a fault. A compilation throws Halide::CompileError
 // if the kernel does not have the fault's location.
-void plant(Halide::Pipeline &pipeline, const std::string &fault);
+void plant(Halide::Pipeline &pipeline, const CallFacts &facts, const std::string &fault);
 
 }  // namespace halyard

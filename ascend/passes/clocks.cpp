@@ -67,13 +67,28 @@ void Races::conflict(const Step &s, const Location &p, int64_t byte, Pipe other,
     });
 }
 
+namespace {
+
+// An access that may conflict with earlier ones.
+struct Later {
+    Pipe pipe;
+    const Clock &now;
+    uint32_t epoch;
+    bool writes;
+
+    // Returns true if it starts after an access of pipe `q` that was number `then` of it.
+    bool follows(Pipe q, uint32_t then, bool wrote) const {
+        return now[size_t(q)] >= then ||
+               (q == pipe && (then == epoch || in_order(q, wrote, writes)));
+    }
+};
+
+}  // namespace
+
 void Races::touch(Granule &g, const Step &s, const Location &p, int64_t byte, bool writes,
                   const Clock &now, uint32_t epoch, IssueLog &log) {
-    const auto ordered = [&](Pipe q, uint32_t then, bool wrote) {
-        return now[size_t(q)] >= then ||
-               (q == s.pipe && (then == epoch || in_order(q, wrote, writes)));
-    };
-    if (g.write && !ordered(g.writer, g.write, true))
+    const Later later{s.pipe, now, epoch, writes};
+    if (g.write && !later.follows(g.writer, g.write, true))
         conflict(s, p, byte, g.writer, g.write, true, writes, log);
     if (!writes) {
         // The scalar unit's reads are complete before it issues anything else.
@@ -81,12 +96,42 @@ void Races::touch(Granule &g, const Step &s, const Location &p, int64_t byte, bo
         return;
     }
     for (int q = 0; q < pipe_count; q++) {
-        if (g.reads[q] && !ordered(static_cast<Pipe>(q), g.reads[q], false))
+        if (g.reads[q] && !later.follows(static_cast<Pipe>(q), g.reads[q], false))
             conflict(s, p, byte, static_cast<Pipe>(q), g.reads[q], false, true, log);
     }
     std::fill(std::begin(g.reads), std::end(g.reads), 0);
     g.write = epoch;
     g.writer = s.pipe;
+}
+
+void Races::touch_bytes(const Granule &g, const Step &s, const Location &p, int64_t begin,
+                        int64_t end, bool writes, const Clock &now, uint32_t epoch, IssueLog &log) {
+    const Later later{s.pipe, now, epoch, writes};
+    const bool is_whole = end - begin == block_bytes;
+    if (!is_whole) {
+        if (g.write && !later.follows(g.writer, g.write, true))
+            conflict(s, p, begin, g.writer, g.write, true, writes, log);
+        for (int q = 0; writes && q < pipe_count; q++) {
+            if (g.reads[q] && !later.follows(static_cast<Pipe>(q), g.reads[q], false))
+                conflict(s, p, begin, static_cast<Pipe>(q), g.reads[q], false, true, log);
+        }
+    }
+    const std::pair<int, int64_t> block = {p.tensor, begin / block_bytes};
+    const auto known = parts_.find(block);
+    if (known != parts_.end()) {
+        for (const Part &part : known->second) {
+            if (part.begin < end && begin < part.end && (part.writes || writes) &&
+                !later.follows(part.pipe, part.epoch, part.writes))
+                conflict(s, p, std::max(begin, part.begin), part.pipe, part.epoch, part.writes,
+                         writes, log);
+        }
+        // What comes after this access comes after those that it replaces.
+        std::erase_if(known->second, [&](const Part &part) {
+            const bool is_within = begin <= part.begin && part.end <= end;
+            return is_within && (writes || (!part.writes && part.pipe == s.pipe));
+        });
+    }
+    if (!is_whole) parts_[block].push_back({begin, end, s.pipe, epoch, writes});
 }
 
 void Races::access(const Step &s, const Clock &now, uint32_t epoch, IssueLog &log) {
@@ -111,10 +156,13 @@ void Races::touch_all(const Step &s, int k, bool writes, const Clock &now, uint3
     footprint(s, k, runs_);
     for (const Run &r : runs_) {
         const int64_t end = r.begin + r.bytes;
-        const int64_t first = (in_gm ? round_up(r.begin, block_bytes) : r.begin) / block_bytes;
-        const int64_t last = in_gm ? end / block_bytes - 1 : (end - 1) / block_bytes;
-        for (int64_t b = first; b <= last; b++)
-            touch(granules[b], s, p, b * block_bytes, writes, now, epoch, log);
+        for (int64_t b = r.begin / block_bytes; b * block_bytes < end; b++) {
+            const int64_t from = std::max(r.begin, b * block_bytes);
+            const int64_t to = std::min(end, (b + 1) * block_bytes);
+            if (in_gm) touch_bytes(granules[b], s, p, from, to, writes, now, epoch, log);
+            if (!in_gm || to - from == block_bytes)
+                touch(granules[b], s, p, b * block_bytes, writes, now, epoch, log);
+        }
     }
 }
 

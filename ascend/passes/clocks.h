@@ -19,8 +19,8 @@ void join(Clock &into, const Clock &other);
 bool in_order(Pipe pipe, bool earlier_writes, bool later_writes);
 
 // Finds E-RACE: two accesses to the same 32 B, one of them a write, that no flag, barrier or pipe
-// orders. In GM it follows only tensors that the program writes, and only the blocks that an
-// unaligned burst covers.
+// orders. In GM it follows only tensors that the program writes, and the bytes of the blocks that a
+// burst covers in part.
 class Races {
 public:
     Races(const Program &p, const std::vector<int64_t> &tensor_bytes);
@@ -48,11 +48,21 @@ private:
         static constexpr int64_t page = 512;
         std::vector<std::unique_ptr<Granule[]>> pages_;
     };
+    // An access to a part of a block in GM.
+    struct Part {
+        int64_t begin, end;  // bytes of the tensor
+        Pipe pipe;
+        uint32_t epoch;
+        bool writes;
+    };
     // Adds the accesses to all granules of operand `k`.
     void touch_all(const Step &s, int k, bool writes, const Clock &now, uint32_t epoch,
                    IssueLog &log);
     void touch(Granule &g, const Step &s, const Location &p, int64_t byte, bool writes,
                const Clock &now, uint32_t epoch, IssueLog &log);
+    // Adds an access to the bytes from `begin` to `end` of a block in GM whose granule is `g`.
+    void touch_bytes(const Granule &g, const Step &s, const Location &p, int64_t begin, int64_t end,
+                     bool writes, const Clock &now, uint32_t epoch, IssueLog &log);
     void conflict(const Step &s, const Location &p, int64_t byte, Pipe other, uint32_t epoch,
                   bool other_writes, bool writes, IssueLog &log);
 
@@ -60,7 +70,8 @@ private:
     Pages chip_[scope_count];
     // One per tensor; empty if the program doesn't write it.
     std::vector<std::optional<Pages>> gm_;
-    std::vector<const Instr *> history_[pipe_count];  // by epoch
+    std::map<std::pair<int, int64_t>, std::vector<Part>> parts_;  // by tensor and block
+    std::vector<const Instr *> history_[pipe_count];              // by epoch
     std::vector<Run> runs_;
 };
 

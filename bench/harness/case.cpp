@@ -154,29 +154,69 @@ void bind_values(const OpRecord &op, const Attrs &attrs, Problem &p) {
     }
 }
 
+namespace {
+
+// The dtypes of an op's tensors, whose type variables are bound to those of "f32,i32".
+struct TensorDtypes {
+    TensorDtypes(const Op &op, const std::string &types) : bound_(dtypes_of(types)) {
+        for (auto &t : op.sig.inputs)
+            in.push_back(dtype(t));
+        for (auto &t : op.sig.outputs)
+            out.push_back(dtype(t));
+    }
+    std::vector<DType> in, out;
+    std::map<std::string, DType> variables;
+
+private:
+    DType dtype(const TensorSpec &t) {
+        if (!is_type_variable(t.dtype)) return dtype_of(t.dtype);
+        if (!variables.count(t.dtype))
+            variables[t.dtype] = bound_.at(std::min(next_++, bound_.size() - 1));
+        return variables[t.dtype];
+    }
+    const std::vector<DType> bound_;
+    size_t next_ = 0;
+};
+
+// Returns the attributes of a sample. One named "dtype" is the dtype of the results.
+Attrs attrs_of(const Op &op, const Sample &s, const TensorDtypes &dtypes) {
+    auto given = s.attrs;
+    for (auto &a : op.attrs)
+        if (a.kind == AttrKind::dtype && a.name == "dtype") given["dtype"] = name_of(dtypes.out[0]);
+    return {library().at(op.name).record, given};
+}
+
+}  // namespace
+
+std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s,
+                                                   const std::string &types) {
+    const TensorDtypes tensors(op, types);
+    const Attrs attrs = attrs_of(op, s, tensors);
+    Dims dims = s.dims;
+    bind_attributes(attrs, dims);
+    bind_derived(op, dims);
+    std::vector<OperandMeta> metas;
+    for (size_t k = 0; k < op.sig.inputs.size(); k++) {
+        const Shape shape = callers_shape(op, op.sig.inputs[k], dims);
+        Shape strides = shape;
+        int64_t next = 1;
+        for (int d = shape.rank(); d-- > 0; next *= std::max<int64_t>(1, shape[d]))
+            strides[d] = next;
+        metas.push_back({tensors.in[k], shape, strides});
+    }
+    return {attrs, metas};
+}
+
 Case::Case(const Op &op, const std::string &text, const std::string &types, int seed)
     : registered(library().at(op.name)), sample(text), dtypes(types),
       attrs(registered.record, parse_sample(op, text).attrs) {
     const Sample s = parse_sample(op, text);
-    auto given = s.attrs;
-    const std::vector<DType> bound = dtypes_of(types);
-    std::map<std::string, DType> variables;
-    size_t next = 0;
-    auto dtype = [&](const TensorSpec &t) {
-        if (!is_type_variable(t.dtype)) return dtype_of(t.dtype);
-        if (!variables.count(t.dtype))
-            variables[t.dtype] = bound.at(std::min(next++, bound.size() - 1));
-        return variables[t.dtype];
-    };
-    std::vector<DType> in_dtypes;
-    for (auto &t : op.sig.inputs)
-        in_dtypes.push_back(dtype(t));
-    for (auto &t : op.sig.outputs)
-        out_dtypes.push_back(dtype(t));
-    if (variables.count("T")) problem.dtype = variables["T"];
-    for (auto &a : op.attrs)
-        if (a.kind == AttrKind::dtype && a.name == "dtype") given["dtype"] = name_of(out_dtypes[0]);
-    attrs = Attrs(registered.record, given);
+    const TensorDtypes tensors(op, types);
+    const std::vector<DType> &in_dtypes = tensors.in;
+    out_dtypes = tensors.out;
+    const auto element = tensors.variables.find("T");
+    if (element != tensors.variables.end()) problem.dtype = element->second;
+    attrs = attrs_of(op, s, tensors);
 
     problem.dims = s.dims;
     bind_attributes(attrs, problem.dims);
@@ -257,7 +297,7 @@ double wrapped(double v, DType t) {  // integer arithmetic is modular
 
 // Constants of the rounding to a float dtype and in its kernels' arithmetic.
 struct Rounding {
-    explicit Rounding(DType t)
+    Rounding(DType t, Magnitudes magnitudes)
         : eps(t == DType::f64   ? 0x1p-52
               : t == DType::f32 ? 0x1p-23
               : t == DType::f16 ? 0x1p-10
@@ -265,12 +305,17 @@ struct Rounding {
           arithmetic_eps(t == DType::f64 ? 0x1p-52 : 0x1p-23), tiny(t == DType::f64   ? 0x1p-1022
                                                                     : t == DType::f16 ? 0x1p-14
                                                                                       : 0x1p-126),
-          largest(largest_of(t)), is_double(t == DType::f64) {}
+          is_double(t == DType::f64) {
+        least_overflowing = largest_of(t) * (1 - eps);
+        if (magnitudes == Magnitudes::usual) return;
+        least_overflowing *= 0x1p-24;
+        if (t != DType::f16) tiny *= is_double ? 0x1p60 : 0x1p40;
+    }
 
-    double eps;             // one ULP of 1
-    double arithmetic_eps;  // the same of the arithmetic: 16-bit floats compute in f32
-    double tiny;            // the least normal number
-    double largest;
+    double eps;                    // one ULP of 1
+    double arithmetic_eps;         // the same of the arithmetic: 16-bit floats compute in f32
+    double tiny;                   // the least normal number, below which errors are absolute
+    double least_overflowing = 0;  // results of at least this magnitude may be infinite
     bool is_double;
 };
 
@@ -295,8 +340,9 @@ double finite_error_ratio(double got, double want, double size, double ulps, con
 // Compares the elements of one output with the expected ones.
 class OutputComparison {
 public:
-    OutputComparison(const Contract &contract, DType dtype, const Array &want, const Array *abs_sum)
-        : contract_(contract), dtype_(dtype), rounding_(dtype), want_(want), abs_sum_(abs_sum),
+    OutputComparison(const Contract &contract, const Rounding &rounding, DType dtype,
+                     const Array &want, const Array *abs_sum)
+        : contract_(contract), dtype_(dtype), rounding_(rounding), want_(want), abs_sum_(abs_sum),
           largest_want_(largest_finite(want.v)) {}
 
     // Returns the error of element i over what the contract allows; infinite for a wrong NaN, Inf,
@@ -309,8 +355,7 @@ public:
         if (std::isnan(want) || std::isnan(got))
             return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
         if (std::isinf(want) || std::isinf(got)) {
-            const bool overflows = std::isinf(got) &&
-                                   std::fabs(want) > rounding_.largest * (1 - rounding_.eps);
+            const bool overflows = std::isinf(got) && std::fabs(want) > rounding_.least_overflowing;
             return got == want || overflows ? 0 : INFINITY;
         }
         return finite_error_ratio(got, want, size(i), contract_.ulps, rounding_);
@@ -334,14 +379,14 @@ private:
 }  // namespace
 
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
-                    const Problem &expected) {
+                    const Problem &expected, Magnitudes magnitudes) {
     const Array &want = expected.tensors.at(output);
     if (!(got.shape() == want.shape))
         return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
     const auto abs_sum = expected.abs_sum.find(output);
-    const OutputComparison comparison(op.contract, got.dtype(), want,
-                                      abs_sum == expected.abs_sum.end() ? nullptr
-                                                                        : &abs_sum->second);
+    const OutputComparison comparison(
+        op.contract, Rounding(got.dtype(), magnitudes), got.dtype(), want,
+        abs_sum == expected.abs_sum.end() ? nullptr : &abs_sum->second);
     const std::vector<double> v = got.to_vector<double>();
     double worst = 0;
     size_t at = 0;

@@ -2,10 +2,12 @@
 // in double. bench::ProblemInstance is the variant without a reference, for large problems.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/op.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::check {
 
@@ -45,6 +47,10 @@ struct Sample {
 // is not an integer.
 Sample parse_sample(const OpRecord &op, const std::string &text);
 
+// Returns the call of a sample with dense inputs, from which a plan is made.
+std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s,
+                                                   const std::string &dtypes);
+
 // Throws AttrError for a dimension of the signature that `dims` lacks. `dims` were read from `text`
 // and derived from attributes.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
@@ -62,9 +68,13 @@ Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);
 std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"
 
+// The magnitudes of a call's inputs. Of `any` magnitudes, intermediate values overflow and
+// underflow: large results may be infinite, and those below 2^-86 (f64: 2^-962) have an absolute
+// error instead of a relative one.
+enum class Magnitudes : uint8_t { usual, any };
 // Returns how a result violates the op's contract, or "" if it doesn't.
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
-                    const Problem &expected);
+                    const Problem &expected, Magnitudes magnitudes = Magnitudes::usual);
 // Returns the same for inputs with NaN, Inf and values that overflow in between. It compares only
 // where NaN and Inf are. Unless `finite_stays`, a result may be Inf where the expected one is
 // finite.

@@ -21,9 +21,10 @@ double maximum_gradient(double mine, double other, double dy) {
 // The derivatives of a^b: b a^(b-1) in a, a^b log a in b. At b = 0 and at a = 0 they are the
 // limits, 0. For b < 1/2 the exponent b - 1 would be rounded, possibly to an integer, which gives a
 // negative a a power it doesn't have. There a^b / a replaces a^(b-1); it overflows only if the
-// result does.
+// result does. An infinite b isn't rounded, and has no sign that a division by a may change.
 Expr pow_derivative_in_a(const Expr &a, const Expr &b) {
-    const Expr divided = b < 0.5_r && a != 0_r && a < math::highest() && a > math::lowest();
+    const Expr divided = b < 0.5_r && b > math::lowest() && a != 0_r && a < math::highest() &&
+                         a > math::lowest();
     const Expr derivative = strict_float(b * pow(a, select(divided, b, b - 1_r)));
     return select(b == 0_r, 0_r, divided, strict_float(derivative / a), derivative);
 }

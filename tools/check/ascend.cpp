@@ -17,6 +17,13 @@ namespace {
 
 constexpr size_t quick_samples = 4;         // of each dtype, the first that are small enough
 constexpr int64_t quick_elements = 20'000;  // of all inputs of one of them
+// How often samples of few elements are run, with other values: so often that these are as many
+// elements.
+struct Repetition {
+    int64_t elements, most_runs;
+};
+constexpr Repetition usual_repetition = {512, 24};
+constexpr Repetition one_sample_repetition = {4096, 200};  // if it is the only sample
 
 int64_t elements_of(const Case &c) {
     int64_t elements = 0;
@@ -54,36 +61,49 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
     }
 }
 
-// Returns the sample with values at breakpoints. A program doesn't depend on values, so it is the
-// same one.
-std::vector<Case> with_breakpoints(const Op &op, const Case &c) {
+enum class Values { usual, breakpoints, wide };
+
+// Returns the sample with other values. A program doesn't depend on values, so it is the same one.
+Case with_values(const Op &op, const Case &c, Values values, int seed) {
     std::vector<double> reals;
     for (auto &[name, value] : c.problem.reals)
         reals.push_back(value);
-    std::vector<Case> all;
-    for (const int seed : {1, 2}) {
-        Case &b = all.emplace_back(op, c.sample, c.dtypes, seed);
-        std::mt19937 rng(static_cast<uint32_t>(seed));
-        for (size_t k = 0; k < b.in.size(); k++) {
-            // An input with a lower bound isn't defined everywhere.
-            if (b.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
-            fill_breakpoints(b.in[k], reals, rng);
-            b.problem.tensors[op.sig.inputs[k].name] = array_of(b.in[k]);
-        }
-        b.fit_forward_outputs(op);
-        b.solve(op);
+    Case other(op, c.sample, c.dtypes, seed);
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    for (size_t k = 0; k < other.in.size() && values != Values::usual; k++) {
+        // An input with a lower bound isn't defined everywhere.
+        if (other.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
+        if (values == Values::breakpoints)
+            fill_breakpoints(other.in[k], reals, rng);
+        else
+            fill_magnitudes(other.in[k], false, rng);
+        other.problem.tensors[op.sig.inputs[k].name] = array_of(other.in[k]);
     }
-    return all;
+    other.fit_forward_outputs(op);
+    other.solve(op);
+    return other;
 }
 
-void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants, Report &r) {
+void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants,
+                  const Repetition &repetition, Report &r) {
     c.solve(op);
     for (auto &variant : variants)
         run_variant(op, c, variant, r);
-    if (elements_of(c) > quick_elements) return;
-    for (const Case &b : with_breakpoints(op, c)) {
+    const int64_t elements = elements_of(c);
+    if (elements > quick_elements) return;
+    const auto run = [&](Values values, int seed, const std::string &what) {
+        const Case other = with_values(op, c, values, seed);
         for (auto &variant : variants)
-            run_variant(op, b, variant, r, ", numbers where it bends");
+            run_variant(op, other, variant, r, what);
+    };
+    for (const int seed : {1, 2})
+        run(Values::breakpoints, seed, ", numbers where it bends");
+    const auto times = int(std::clamp<int64_t>(repetition.elements / std::max<int64_t>(elements, 1),
+                                               0, repetition.most_runs));
+    for (int seed = 11; seed < 11 + times; seed++) {
+        run(Values::usual, seed, ", values " + std::to_string(seed));
+        if (op.form == Form::elementwise)
+            run(Values::wide, seed, ", magnitudes " + std::to_string(seed));
     }
 }
 
@@ -104,7 +124,7 @@ bool check_sample(const Op &op, Case &c, Report &r) {
         if (plan.simulated) handwritten = simulated_device().handwritten(plan, c.dtypes);
     }
     handwritten.insert(handwritten.begin(), "");
-    run_variants(op, c, handwritten, r);
+    run_variants(op, c, handwritten, usual_repetition, r);
     return true;
 }
 
@@ -164,7 +184,7 @@ void check_ascend(const Op &op, const Options &o, Report &r) {
     if (!o.sample.empty()) {
         simulated_device().look_for_races(true);
         Case c(op, o.sample, o.dtypes, 6);
-        return run_variants(op, c, {o.variant}, r);
+        return run_variants(op, c, {o.variant}, one_sample_repetition, r);
     }
     if (o.quick && (op.name == "ctc_kernel_dlog_probs" || op.name == "fold_kernel"))
         return r.skip("takes minutes; only without --quick");

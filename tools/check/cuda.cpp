@@ -80,7 +80,7 @@ public:
     void check_specials(Report &r) {
         if (is_f32())
             watched("specials", r, [&] {
-                check_specials_at({{"cuda", host_isa(), "cuda"}}, op_, r);
+                check_specials_at({{"cuda", host_isa(), "cuda"}}, op_, op_.dtypes[0], r);
             });
     }
     void check_exact(Report &r) {

@@ -13,12 +13,48 @@ Tensor poisoned(int64_t elements, DType t) {
 
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
     // Values that overflow only in between, such as 3e38, are in check_specials.
-    static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1e-40, -1e-40, 1};
+    static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1, 1e-40, -1e-40};
+    constexpr int few = 8;
+    const unsigned kinds = count > few ? 6 : 8;
     if (!is_float(t.dtype()) || t.elements() == 0) return;
     const Tensor flat = t.reshape({t.elements()});
     for (int i = 0; i < count; i++) {
         const auto at = int64_t(rng() % uint64_t(t.elements()));
-        flat.set({at}, specials[rng() % 8]);
+        flat.set({at}, specials[rng() % kinds]);
+    }
+}
+
+void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng) {
+    if (!is_float(t.dtype())) return;
+    const int largest = t.dtype() == DType::f64 ? 1023 : t.dtype() == DType::f16 ? 15 : 127;
+    const int from = extreme ? -largest - 20 : -20;  // subnormal numbers, too
+    const int to = extreme ? largest : 7;
+    std::uniform_real_distribution<double> mantissa(1, 1.9);
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++) {
+        const int exponent = from + int(rng() % unsigned(to - from + 1));
+        flat.set({i}, std::ldexp(mantissa(rng), exponent) * (rng() % 2 ? -1 : 1));
+    }
+}
+
+void fill_every_value(const Tensor &t) {
+    if (!is_float(t.dtype()) || bytes_of(t.dtype()) != 2) return;
+    const Tensor dense = Tensor::empty({t.elements()}, t.dtype());
+    auto *bits = static_cast<uint16_t *>(dense.raw());
+    for (int64_t i = 0; i < t.elements(); i++)
+        bits[i] = static_cast<uint16_t>(i);
+    t.assign(dense.reshape(t.shape()));
+}
+
+void fill_integers(const Tensor &t, std::mt19937 &rng) {
+    if (!is_float(t.dtype())) return;
+    static const unsigned zeros_of_16[] = {0, 8, 14};
+    const unsigned zeros = zeros_of_16[rng() % 3];
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++) {
+        const int magnitude = 1 + int(rng() % 3);
+        const bool is_zero = rng() % 16 < zeros;
+        flat.set({i}, is_zero ? 0 : rng() % 2 ? magnitude : -magnitude);
     }
 }
 

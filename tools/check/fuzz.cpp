@@ -4,10 +4,12 @@
 #include <chrono>
 #include <functional>
 #include <random>
+#include <sstream>
 
 #include "dsl/work.h"
 #include "primitives/library.h"
-#include "registry/dispatch/plan.h"
+#include "registry/dispatch/force.h"
+#include "registry/dispatch/planner.h"
 #include "registry/op/names.h"
 
 namespace halyard::check {
@@ -21,7 +23,8 @@ double since(Clock::time_point t) {
 class Generator {
 public:
     Generator(const Op &op, const Options &o)
-        : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), rng_(o.seed) {
+        : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), variant_(o.variant),
+          rng_(o.seed) {
         for (char c : op.name)
             rng_.discard((unsigned char)c);  // a sequence of its own for every op
         for (auto &d : op.dtypes)
@@ -34,49 +37,128 @@ public:
         FuzzCase c;
         c.dtypes = one_of(dtypes_);
         c.isa = one_of(isas_);
-        if (chance(2)) c.variant = one_of(op_.variants).name;
+        if (!variant_.empty() || chance(2))
+            c.variant = variant_.empty() ? one_of(op_.variants).name : variant_;
         c.seed = 1 + int(rng_() % 1000);
-        c.sample = one_of(samples_);
-        if (chance(4)) c.sample.attrs = one_of(samples_).attrs;
-        const bool all = chance(3);
-        for (auto &[name, value] : c.sample.dims)
-            if (all || chance(2)) value = extent(lanes(c));
-        if (chance(8) && !c.sample.dims.empty()) {
-            std::next(c.sample.dims.begin(), long(rng_() % c.sample.dims.size()))->second =
-                1 + int64_t(rng_() % 50000);
-        }
-        const int64_t limit = chance(8) ? 200000 : 10000;
-        while (work(c.sample, limit) > limit) {
-            auto most = std::max_element(c.sample.dims.begin(), c.sample.dims.end(),
-                                         [](auto &a, auto &b) { return a.second < b.second; });
-            // Extents that an attribute fixes stay as they are.
-            if (most == c.sample.dims.end() || most->second <= 1) break;
-            most->second = most->second / 2 + int64_t(rng_() % 2) * (most->second > 3);
-        }
+        c.sample = problem(c);
+        for (int tries = 0; tries < max_tries && !takes(c); tries++)
+            c.sample = problem(c);
         for (auto &t : op_.sig.inputs)
             if (chance(3)) c.layouts[t.name] = input_layout(int(op_.extents_of(t).size()));
         for (size_t k = 0; k < op_.sig.outputs.size(); k++)
             if (chance(2)) c.layouts[op_.sig.outputs[k].name] = output_layout(k);
         if (chance(4))
             c.specials = 1 + int(rng_() % 8);
+        else if (chance(3))
+            c.integers = true;
         else
             c.breakpoints = chance(2);  // not both: a NaN would hide other errors
         return c;
     }
 
 private:
+    static constexpr int max_tries = 50;  // problems drawn for one that a variant takes
+
+    // Returns true unless the case's variant refuses the problem, with dense tensors.
+    bool takes(const FuzzCase &c) const {
+        if (c.variant.empty()) return true;
+        try {
+            const auto [attrs, metas] = call_of(op_, c.sample, c.dtypes);
+            const Force force(c.isa, c.variant);
+            make_plan(registered_, metas, attrs);
+        } catch (const DispatchError &) {
+            return false;
+        } catch (const Error &) {
+            return true;  // it is rejected whatever the variant
+        }
+        return true;
+    }
+    Sample problem(const FuzzCase &c) {
+        Sample s = one_of(samples_);
+        if (chance(4)) s.attrs = one_of(samples_).attrs;
+        if (chance(2)) vary_attributes(s);
+        const std::vector<int64_t> sizes = sizes_of(c);
+        const bool all = chance(3);
+        for (auto &[name, value] : s.dims)
+            if (all || chance(2)) value = extent(sizes);
+        if (chance(8) && !s.dims.empty()) {
+            std::next(s.dims.begin(), long(rng_() % s.dims.size()))->second = 1 + int64_t(rng_() %
+                                                                                          50000);
+        }
+        const int64_t limit = chance(16) ? 2'000'000 : chance(2) ? 200'000 : 10'000;
+        while (work(s, limit) > limit) {
+            auto most = std::max_element(s.dims.begin(), s.dims.end(),
+                                         [](auto &a, auto &b) { return a.second < b.second; });
+            // Extents that an attribute fixes stay as they are.
+            if (most == s.dims.end() || most->second <= 1) break;
+            most->second = most->second / 2 + int64_t(rng_() % 2) * (most->second > 3);
+        }
+        return s;
+    }
+    // Changes attributes of a legal problem, as long as it stays legal.
+    void vary_attributes(Sample &s) {
+        for (const AttrSpec &a : op_.attrs) {
+            if (a.name == "axis" || !chance(3)) continue;
+            const auto given = s.attrs.find(a.name);
+            const std::string now = given != s.attrs.end() ? given->second : a.value;
+            Sample changed = s;
+            if (a.kind == AttrKind::choice)
+                changed.attrs[a.name] = one_of(a.choices);
+            else if (a.kind == AttrKind::boolean)
+                changed.attrs[a.name] = rng_() % 2 ? "1" : "0";
+            else if ((a.kind == AttrKind::integer || a.kind == AttrKind::ints) && is_integers(now))
+                changed.attrs[a.name] = varied(now);
+            if (is_legal(changed)) s = changed;
+        }
+    }
+    static bool is_integers(const std::string &text) {
+        return !text.empty() && text.find_first_not_of("0123456789,-") == std::string::npos;
+    }
+    // Returns a list of integers, some of which are a little larger or smaller.
+    std::string varied(const std::string &integers) {
+        std::string all;
+        std::stringstream words(integers);
+        for (std::string word; std::getline(words, word, ',');) {
+            const int64_t step = chance(2) ? one_of<int64_t>({-1, 1, 1, 2, 3}) : 0;
+            all += (all.empty() ? "" : ",") + std::to_string(std::stoll(word) + step);
+        }
+        return all;
+    }
+    bool is_legal(const Sample &s) const try {
+        Dims dims = s.dims;
+        bind_attributes(Attrs(op_, s.attrs), dims);
+        bind_derived(op_, dims);
+        check_conditions(op_, dims, true);
+        return true;
+    } catch (const Error &) {
+        return false;
+    }
+    // Returns the sizes of the kernel's vectors, tiles and tasks: its lanes, the values of its
+    // tunables, and their products.
+    std::vector<int64_t> sizes_of(const FuzzCase &c) const {
+        constexpr int64_t largest = 1 << 16;
+        std::vector<int64_t> all;
+        for (auto &k : registered_.kernels) {
+            if (k.backend != "cpu" || k.dtypes != c.dtypes || k.isa != c.isa ||
+                (!c.variant.empty() && k.variant != c.variant))
+                continue;
+            all.insert(all.end(), {k.lanes, k.lanes});
+            for (auto &[name, value] : k.tunables) {
+                for (const int64_t size : {int64_t(value), int64_t(value) * k.lanes})
+                    if (size > 1 && size <= largest) all.push_back(size);
+            }
+        }
+        if (all.empty()) all.push_back(4);
+        return all;
+    }
     bool chance(unsigned in) { return rng_() % in == 0; }
     template<class T> const T &one_of(const std::vector<T> &all) {
         return all[rng_() % all.size()];
     }
-    int64_t lanes(const FuzzCase &c) const {
-        for (auto &k : registered_.kernels)
-            if (k.backend == "cpu" && k.dtypes == c.dtypes && k.isa == c.isa) return k.lanes;
-        return 4;
-    }
-    int64_t extent(int64_t lanes) {
-        return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1,
-                                2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
+    int64_t extent(const std::vector<int64_t> &sizes) {
+        if (chance(2)) return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 64, 101, 131});
+        const int64_t whole = one_of(sizes) * one_of<int64_t>({1, 1, 1, 2, 2, 3, 4});
+        return std::max<int64_t>(1, whole + one_of<int64_t>({-1, 0, 0, 1, 1, 3}));
     }
     std::string input_layout(int rank) {
         const std::string how = one_of<std::string>(
@@ -121,6 +203,7 @@ private:
     const Op &op_;
     const RegisteredOp &registered_;
     std::vector<Isa> isas_;
+    const std::string variant_;  // "" for any
     std::vector<std::string> dtypes_;
     std::vector<Sample> samples_;
     std::mt19937 rng_;
@@ -143,10 +226,14 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
     for (auto &[name, value] : c.sample.attrs)
         with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.breakpoints) with([](FuzzCase &f) { f.breakpoints = false; });
+    if (c.every_value) with([](FuzzCase &f) { f.every_value = false; });
+    if (c.integers) with([](FuzzCase &f) { f.integers = false; });
     if (c.lonely) with([](FuzzCase &f) { f.lonely = false; });
     if (c.first_axis) with([](FuzzCase &f) { f.first_axis = false; });
     if (c.specials) with([](FuzzCase &f) { f.specials = 0; });
     if (c.specials > 1) with([](FuzzCase &f) { f.specials /= 2; });
+    if (c.magnitudes != FuzzCase::Magnitudes::usual)
+        with([](FuzzCase &f) { f.magnitudes = FuzzCase::Magnitudes::usual; });
     if (!c.variant.empty()) with([](FuzzCase &f) { f.variant = ""; });
     if (c.seed != 1) with([](FuzzCase &f) { f.seed = 1; });
     return all;

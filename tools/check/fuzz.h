@@ -27,6 +27,10 @@ namespace halyard::check {
 // Further words:
 //   lonely    an input is constant, but for one element in every line along the reduced dimensions
 //   axis0     rows go along the first dimension, as the attribute axis says, and so do results
+//   wide      magnitudes from 2^-20 to 2^8
+//   extreme   magnitudes of all finite numbers of the dtype
+//   every     floats of 16 bits have every value, one after the other
+//   integers  small integers, most of them 0: sums and products of them are exact in all dtypes
 //   bends     half of all values are breakpoints of ops or equal to others: 0, +-1, +-3, attributes
 //   specials  how many NaN, Inf, zeros, ... each float input has
 //   seed      of the other values
@@ -36,7 +40,9 @@ struct FuzzCase {
     std::string variant;  // "": as dispatch selects
     Sample sample;
     std::map<std::string, std::string> layouts;  // tensor -> its layout
-    bool breakpoints = false, lonely = false, first_axis = false;
+    enum class Magnitudes : uint8_t { usual, wide, extreme } magnitudes = Magnitudes::usual;
+    bool breakpoints = false, integers = false, every_value = false, lonely = false,
+         first_axis = false;
     int specials = 0, seed = 1;
     // Returns the line of text, which parse_fuzz_case() reads.
     std::string text() const;

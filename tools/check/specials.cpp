@@ -30,51 +30,58 @@ void expect_specials(const Op &op, Case &c, const std::vector<KernelPlace> &plac
             const std::string error = is_exact
                                           ? compare(op, name, out[k], c.problem)
                                           : compare_specials(name, out[k], c.problem, finite_stays);
-            r.expect(what + " f32/" + place.name + " '" + c.sample + "'", error);
+            r.expect(what + " " + c.dtypes + "/" + place.name + " '" + c.sample + "'", error);
         }
     }
 }
 
-// Writes NaN, Inf and other special values to elements 1, 5, 13, ... of each f32 input.
+// Writes NaN, Inf and other special values to elements 1, 5, 13, ... of each float input.
 void put_specials(const std::vector<Tensor> &in) {
-    static const float specials[] = {NAN, INFINITY, -INFINITY, 0.f, -0.f, 1e-40f, 3e38f, -3e38f};
     for (const Tensor &t : in) {
-        if (t.dtype() != DType::f32) continue;
+        if (!is_float(t.dtype()) || t.elements() == 0) continue;
+        const double large = t.dtype() == DType::f16 ? 6e4 : 3e38;
+        const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1e-40, large, -large};
         const int64_t n = t.elements();
+        const Tensor flat = t.reshape({n});
         for (int64_t i = 0, at = 1; at < n || i == 0; i++, at = at * 2 + 3)
-            t.data<float>()[std::min(at, n - 1)] = specials[i % 8];
+            flat.set({std::min(at, n - 1)}, specials[i % 8]);
     }
 }
 
-// Adds shift(i) to element i of each f32 input.
+// Adds shift(i) to element i of each float input.
 template<class Shift> void shift_inputs(const std::vector<Tensor> &in, Shift shift) {
     for (const Tensor &t : in) {
-        if (t.dtype() != DType::f32) continue;
-        for (int64_t i = 0; i < t.elements(); i++)
-            t.data<float>()[i] += shift(i);
+        if (!is_float(t.dtype())) continue;
+        std::vector<double> values = t.to_vector<double>();
+        for (size_t i = 0; i < values.size(); i++)
+            values[i] += shift(int64_t(i));
+        Array shifted(t.shape());
+        shifted.v = std::move(values);
+        t.assign(tensor_of(shifted, t.dtype()));
     }
 }
 
 }  // namespace
 
-void check_specials_at(const std::vector<KernelPlace> &places, const Op &op, Report &r) {
-    if (op.dtypes[0] != "f32") return;
+void check_specials_at(const std::vector<KernelPlace> &places, const Op &op,
+                       const std::string &dtypes, Report &r) {
+    if (!is_float(dtypes_of(dtypes)[0])) return;
     for (auto &sample : op.samples) {
-        Case c(op, sample, "f32", 4);
+        Case c(op, sample, dtypes, 4);
         put_specials(c.in);
         expect_specials(op, c, places, "specials", r);
         // A sum or a max that starts at a finite number overflows here, or none of its terms
         // remains.
-        for (float shift : {-1000.f, 1000.f}) {
-            Case far(op, sample, "f32", 4);
+        for (double shift : {-1000., 1000.}) {
+            Case far(op, sample, dtypes, 4);
             shift_inputs(far.in, [&](int64_t) { return shift; });
             expect_specials(op, far, places, "values around " + std::to_string(int(shift)), r);
         }
         // A maximum that misses the largest element, of which there are many or one, leaves values
         // that overflow.
         for (int64_t period : {5, 1009}) {
-            Case spread(op, sample, "f32", 4);
-            shift_inputs(spread.in, [&](int64_t i) { return i % period == 2 ? 1000.f : -1000.f; });
+            Case spread(op, sample, dtypes, 4);
+            shift_inputs(spread.in, [&](int64_t i) { return i % period == 2 ? 1000. : -1000.; });
             expect_specials(op, spread, places, "values far apart", r, true);
         }
     }
@@ -84,7 +91,7 @@ void check_specials(const Op &op, const Options &o, Report &r) {
     std::vector<KernelPlace> places;
     for (Isa isa : isas_of(op, o))
         places.push_back({name_of(isa), isa, "cpu"});
-    check_specials_at(places, op, r);
+    check_specials_at(places, op, o.dtypes.empty() ? op.dtypes[0] : o.dtypes, r);
 }
 
 }  // namespace halyard::check

@@ -14,7 +14,9 @@ struct KernelPlace {
     std::string backend;
 };
 
-// As check_specials(), in these places. An op without f32 passes nothing.
-void check_specials_at(const std::vector<KernelPlace> &places, const Op &op, Report &r);
+// As check_specials(), in these places and dtypes. Checks nothing unless the first dtype is a
+// float.
+void check_specials_at(const std::vector<KernelPlace> &places, const Op &op,
+                       const std::string &dtypes, Report &r);
 
 }  // namespace halyard::check

@@ -2,6 +2,7 @@
 // loops for some of them.
 #include "tools/check/check.h"
 #include "tools/check/fuzz.h"
+#include "tools/check/ulps.h"
 
 namespace halyard::check {
 namespace {
@@ -40,6 +41,20 @@ std::vector<Layouts> with_outputs_in_place(const Op &op, std::vector<Layouts> al
     return all;
 }
 
+// Returns layouts in which all inputs but one are broadcast along the last dimension.
+std::vector<Layouts> broadcast_but_one(const Op &op) {
+    std::vector<Layouts> all;
+    for (auto &whole : op.sig.inputs) {
+        Layouts layouts;
+        for (auto &t : op.sig.inputs) {
+            const size_t rank = op.extents_of(t).size();
+            if (&t != &whole && rank > 0) layouts[t.name] = "still" + std::to_string(rank - 1);
+        }
+        all.push_back(layouts);
+    }
+    return all;
+}
+
 // Returns layouts for one input at a time; for an op whose kernels accept any strides, also every
 // combination of up to three. Elementwise ops also run in place.
 std::vector<Layouts> input_layouts(const Op &op, bool combined) {
@@ -53,7 +68,12 @@ std::vector<Layouts> input_layouts(const Op &op, bool combined) {
             }
         }
     }
-    return op.form == Form::elementwise ? with_outputs_in_place(op, std::move(all)) : all;
+    if (op.form != Form::elementwise) return all;
+    if (!combined) {
+        for (auto &layouts : broadcast_but_one(op))
+            all.push_back(layouts);
+    }
+    return with_outputs_in_place(op, std::move(all));
 }
 
 // Returns a call of the sample in the dtypes and the variant that the options ask for.
@@ -104,6 +124,37 @@ void check_lonely(const Op &op, const Options &o, Report &r) {
     }
 }
 
+// Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
+// overflow and cancel in between, so only functions of one number get those of all magnitudes.
+void choose_values(const Op &op, FuzzCase &c, int number) {
+    const bool any = has_ulps(op);
+    switch (number % 4) {
+    case 0:
+        c.integers = !any;
+        if (any) c.magnitudes = FuzzCase::Magnitudes::wide;
+        break;
+    case 1:
+        if (any) c.magnitudes = FuzzCase::Magnitudes::extreme;
+        break;
+    case 2:
+        c.breakpoints = !any;
+        if (any) c.specials = 200;
+        break;
+    default: c.breakpoints = true;
+    }
+}
+
+// Checks every value of a 16-bit float, in every layout.
+void check_every_value(const Op &op, const Options &o, const std::vector<Layouts> &all, Report &r) {
+    FuzzCase c = case_of(op, o, "d0=1 d1=1 d2=65536");
+    if (!has_ulps(op) || (c.dtypes != "f16" && c.dtypes != "bf16")) return;
+    c.every_value = true;
+    for (auto &layouts : all) {
+        c.layouts = layouts;
+        expect_right(op, c, o, r);
+    }
+}
+
 }  // namespace
 
 void check_views(const Op &op, const Options &o, Report &r) {
@@ -112,15 +163,19 @@ void check_views(const Op &op, const Options &o, Report &r) {
     for (auto &t : op.sig.outputs)
         depends_on_specials |= t.dtype == "bool";
     int number = 0;
+    int first = 0;  // the values of a sample's first layout: every layout has all of them in turn
     const auto expect = [&](const std::string &sample, const std::vector<Layouts> &all) {
+        int values = first++;
         for (auto &layouts : all) {
             FuzzCase c = case_of(op, o, sample);
             c.layouts = layouts;
             number++;
             // Exact results allow any values.
             c.seed = depends_on_specials ? number : number % 2 ? 2 : 4;
-            // Sums need no breakpoints, and products of small numbers hide errors.
-            c.breakpoints = op.form == Form::elementwise || number % 4 > 1;
+            if (op.form == Form::elementwise)
+                choose_values(op, c, values++);
+            else  // Sums need no breakpoints, and products of small numbers hide errors.
+                c.breakpoints = number % 4 > 1;
             if (depends_on_specials && number % 3 == 0) c.specials = 8;
             expect_right(op, c, o, r);
         }
@@ -135,6 +190,7 @@ void check_views(const Op &op, const Options &o, Report &r) {
     if (op.form != Form::elementwise) return;
     expect("d0=1 d1=1 d2=70001", single);  // a row longer than any task
     expect("d0=67 d1=73 d2=17", single);   // more short rows than a task has
+    check_every_value(op, o, single, r);
 }
 
 }  // namespace halyard::check

@@ -150,6 +150,11 @@ const Fault faults[] = {
      "0\nwait_flag V, MTE3, 0\ndata_move z[0], u[0]  burst=8\n"
      "data_move z[64], u[0]  burst=8\n",
      {"writes byte 128 of z"}},
+    {"E-RACE",  // in a block that the second move covers in part
+     "gm z f16[256] out\nalloc ubuf u f16[128]\nvec_dup u[0], 1  mask=128\nset_flag V, MTE3, "
+     "0\nwait_flag V, MTE3, 0\ndata_move z[0], u[0]  burst=8\n"
+     "data_move z[120], u[0]  burst=8\n",
+     {"writes byte 240 of z"}},
     {"E-FLAG", "wait_flag MTE2, V, 0\n", {"V waits for MTE2 to V 0"}},
     {"E-FLAG", "set_flag MTE2, V, 0\n", {"flag MTE2 to V 0 is still set at the end"}},
     {"E-FLAG",

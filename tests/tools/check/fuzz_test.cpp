@@ -1,12 +1,16 @@
 // Tests that random calls find faults that samples don't reach, and shrink them to small calls.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <random>
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
 #include "kernels/elementwise/elementwise.h"
 #include "primitives/library.h"
+#include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 
 namespace halyard::check {
@@ -44,6 +48,19 @@ struct WrongAtOne : Elementwise {
     }
 };
 
+// y = x; the kernel is wrong at one value, which is exact in 16 bits.
+struct WrongAtOneValue : Elementwise {
+    WrongAtOneValue() : Elementwise("fuzz_at_one_value", "x[*] -> y[*]") {
+        dtypes = {"f32", "bf16"};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    void algorithm() override { y(Halide::_) = select(x(Halide::_) == 304_r, 0_r, x(Halide::_)); }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = in[0]; });
+    }
+};
+
 // Returns whether any element of a row differs from 0. The kernel skips the last one.
 struct AnyButTheLast : Op {
     AnyButTheLast() : Op("fuzz_any", "x[..n,c] -> y[..n]") {
@@ -72,7 +89,8 @@ struct AnyButTheLast : Op {
     }
 };
 
-template<class Tested> int register_it(Isa isa) {  // Returns the lanes.
+template<class Tested>
+int register_it(Isa isa, const std::string &dtypes = "f32") {  // Returns the lanes.
     int lanes = 0;
     OpFile file;
     file.ops.push_back(Tested());
@@ -80,9 +98,10 @@ template<class Tested> int register_it(Isa isa) {  // Returns the lanes.
     for (auto &v : Tested().variants) {
         Instance i;
         i.isa = isa;
+        i.dtypes = dtypes;
         i.variant = v.name;
         Kernel k(std::make_unique<Tested>(), i);
-        library().add_kernel({Tested().name, "cpu", "f32", v.name, isa, k.lanes, {}, k.load()});
+        library().add_kernel({Tested().name, "cpu", dtypes, v.name, isa, k.lanes, {}, k.load()});
         lanes = k.lanes;
     }
     return lanes;
@@ -114,7 +133,7 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     int64_t elements = 1;
     for (auto &[name, extent] : c.sample.dims)
         elements *= extent;
-    EXPECT_LE(elements, lanes + 1);
+    EXPECT_LE(elements, 2 * lanes);
     EXPECT_EQ(c.layouts, (std::map<std::string, std::string>{{"y", "on-x"}}));
     EXPECT_EQ(c.specials, 0);
     EXPECT_NE(run_fuzz_case(op, c), "") << "the line repeats it";
@@ -171,6 +190,33 @@ TEST(Fuzz, FindsFaultsAtBreakpoints) {
         const FuzzCase c = parse_fuzz_case(op, call + " d1=40" + still + " bends seed:1");
         EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
         EXPECT_NE(run_fuzz_case(op, c).find("is 0, expected 1"), std::string::npos) << c.text();
+    }
+}
+
+TEST(Fuzz, EveryValueOf16BitsIsChecked) {
+    register_it<WrongAtOneValue>(host_isa(), "bf16");
+    const WrongAtOneValue op;
+    const std::string call = std::string("bf16/") + name_of(host_isa()) + " d0=1 d1=1 d2=65536";
+    EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + " seed:1")), "");
+    const FuzzCase c = parse_fuzz_case(op, call + " every seed:1");
+    EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
+    EXPECT_NE(run_fuzz_case(op, c).find("is 0, expected 304"), std::string::npos);
+    Options o;
+    o.isas = {host_isa()};
+    o.dtypes = "bf16";
+    Report r;
+    check_views(op, o, r);
+    EXPECT_TRUE(std::ranges::any_of(
+        r.failures, [](auto &failure) { return failure.find(" every ") != std::string::npos; }));
+}
+
+TEST(Fills, IntegersAreExactIn16Bits) {
+    std::mt19937 rng(3);
+    for (const DType t : {DType::f16, DType::bf16, DType::f32}) {
+        const Tensor filled = Tensor::empty({4, 50}, t);
+        fill_integers(filled, rng);
+        for (const double v : filled.to_vector<double>())
+            EXPECT_TRUE(v == std::trunc(v) && std::fabs(v) <= 3) << v;
     }
 }
 

@@ -165,6 +165,13 @@ TEST(Mutants, ProgramsGetFaults) {
     EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught);
 }
 
+// The checks that measure themselves by faults find nothing in the right kernel.
+TEST(Mutants, ARightKernelPasses) {
+    const std::string kernel = std::string("softmax/short bf16/") + name_of(host_isa());
+    const Mutant m = tried("softmax", kernel + " " + no_fault);
+    EXPECT_EQ(m.status, Mutant::survived) << m.output;
+}
+
 TEST(Mutants, RejectAnInapplicableFault) {
     const Mutant m = tried("relu", "relu missing-init: store to total");
     EXPECT_EQ(m.status, Mutant::refused);
@@ -191,6 +198,35 @@ TEST(Faults, HaveStableNames) {
     for (auto &f : once)
         EXPECT_TRUE(kinds.count(kind_of(f))) << f;
     EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
+}
+
+// The rows of whole vectors have a branch for incomplete ones, which never runs.
+TEST(Faults, AreNotPlantedWhereNoCallGoes) {
+    Instance i;
+    i.isa = host_isa();
+    i.dtypes = "f64";
+    i.variant = "short";
+    Kernel k(op_table().make("sparse_softmax_cross_entropy_dlogits"), i);
+    const std::vector<std::string> faults = faults_of(k);
+    EXPECT_TRUE(has(faults, "missing-init: store to total"));
+    EXPECT_FALSE(has(faults, "missing-init: store to total #2"));
+}
+
+// An f16 has 10 bits of mantissa, and the least of some has no more.
+TEST(Faults, PrecisionIsOnlyLostWhereThereIsSome) {
+    const auto loses_precision = [](const std::string &dtypes) {
+        Instance i;
+        i.isa = host_isa();
+        i.dtypes = dtypes;
+        i.variant = "columns";
+        Kernel k(op_table().make("argmin"), i);
+        const std::vector<std::string> faults = faults_of(k);
+        return std::ranges::any_of(faults, [](const std::string &f) {
+            return f.starts_with("lost-precision: store to best.0");
+        });
+    };
+    EXPECT_TRUE(loses_precision("f32"));
+    EXPECT_FALSE(loses_precision("f16"));
 }
 
 TEST(Survivors, MayBeOfAnyNumber) {

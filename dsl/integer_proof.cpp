@@ -1,0 +1,337 @@
+#include "dsl/integer_proof.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace halyard {
+namespace {
+using namespace Halide;
+using namespace Halide::Internal;
+
+// A sum of unknowns with factors, and a constant. An unknown is a variable, or a product or another
+// expression by its text.
+struct Sum {
+    std::map<std::string, int64_t> terms;
+    int64_t constant = 0;
+
+    void add(const Sum &other, int64_t factor) {
+        for (auto &[name, f] : other.terms) {
+            int64_t &mine = terms[name];
+            mine += f * factor;
+            if (mine == 0) terms.erase(name);
+        }
+        constant += other.constant * factor;
+    }
+    bool is_constant() const { return terms.empty(); }
+};
+
+Sum sum_of(int64_t constant) {
+    Sum s;
+    s.constant = constant;
+    return s;
+}
+Sum difference(const Sum &a, const Sum &b) {
+    Sum s = a;
+    s.add(b, -1);
+    return s;
+}
+
+// Inequalities s >= 0 that hold together.
+class Inequalities {
+public:
+    void add(Sum s) {
+        tighten(s);
+        all_.push_back(std::move(s));
+    }
+    // Returns true if no integers satisfy all of them, found by eliminating one unknown after the
+    // other (Fourier and Motzkin).
+    bool are_contradictory() const {
+        std::vector<Sum> left = all_;
+        if (!std::ranges::all_of(left, is_small)) return false;
+        for (int step = 0; step < max_unknowns; step++) {
+            if (std::ranges::any_of(left,
+                                    [](const Sum &s) { return s.is_constant() && s.constant < 0; }))
+                return true;
+            const std::optional<std::string> name = cheapest(left);
+            if (!name || !eliminate(left, *name)) return false;
+        }
+        return false;
+    }
+
+private:
+    static constexpr int max_unknowns = 40;
+    static constexpr size_t max_inequalities = 100;
+    static constexpr int64_t max_factor = int64_t(1) << 20;
+    static constexpr int64_t max_constant = int64_t(1) << 40;
+
+    // Divides by the common factor and rounds the constant down, because unknowns are integers.
+    static void tighten(Sum &s) {
+        int64_t common = 0;
+        for (auto &[name, f] : s.terms)
+            common = std::gcd(common, f);
+        if (common <= 1) return;
+        for (auto &[name, f] : s.terms)
+            f /= common;
+        s.constant = s.constant >= 0 ? s.constant / common : -((-s.constant + common - 1) / common);
+    }
+    // Returns the unknown whose elimination leaves fewest inequalities.
+    static std::optional<std::string> cheapest(const std::vector<Sum> &left) {
+        std::map<std::string, std::pair<int64_t, int64_t>> signs;
+        for (const Sum &s : left)
+            for (auto &[name, f] : s.terms)
+                (f > 0 ? signs[name].first : signs[name].second)++;
+        std::optional<std::string> best;
+        int64_t least = 0;
+        for (auto &[name, n] : signs) {
+            const int64_t more = n.first * n.second - n.first - n.second;
+            if (best && more >= least) continue;
+            best = name;
+            least = more;
+        }
+        return best;
+    }
+    // Returns true if the next step can't overflow.
+    static bool is_small(const Sum &s) {
+        return std::abs(s.constant) <= max_constant && std::ranges::all_of(s.terms, [](auto &t) {
+                   return std::abs(t.second) <= max_factor;
+               });
+    }
+    static bool eliminate(std::vector<Sum> &left, const std::string &name) {
+        std::vector<Sum> rest;
+        std::vector<Sum> lower;
+        std::vector<Sum> upper;
+        for (Sum &s : left) {
+            const auto at = s.terms.find(name);
+            (at == s.terms.end() ? rest : at->second > 0 ? lower : upper).push_back(std::move(s));
+        }
+        for (const Sum &a : lower) {
+            for (const Sum &b : upper) {
+                Sum s;
+                s.add(a, -b.terms.at(name));
+                s.add(b, a.terms.at(name));
+                tighten(s);
+                if (!is_small(s)) return false;
+                if (!s.is_constant() || s.constant < 0) rest.push_back(std::move(s));
+                if (rest.size() > max_inequalities) return false;
+            }
+        }
+        left = std::move(rest);
+        return true;
+    }
+
+    std::vector<Sum> all_;
+};
+
+// Searches for a contradiction in formulas that hold together.
+class Refutation {
+public:
+    bool refutes(const std::vector<Expr> &formulas) {
+        State start;
+        for (const Expr &f : formulas)
+            start.formulas.push_back(f);
+        return refutes(std::move(start), 0);
+    }
+
+private:
+    static constexpr int max_depth = 9;
+    static constexpr int max_trials = 40;
+
+    // Either of both formulas holds.
+    struct Alternative {
+        Expr a, b;
+    };
+    struct State {
+        std::vector<Expr> formulas;  // not yet inequalities
+        std::vector<Alternative> alternatives;
+        Inequalities inequalities;
+        std::map<std::string, bool> truths;  // of unknown conditions
+        std::map<std::string, bool> defined;
+        bool is_contradictory = false;
+    };
+
+    bool refutes(State s, int depth) {
+        while (!s.formulas.empty() && !s.is_contradictory) {
+            const Expr f = s.formulas.back();
+            s.formulas.pop_back();
+            add(s, f);
+        }
+        if (s.is_contradictory || s.inequalities.are_contradictory()) return true;
+        if (s.alternatives.empty() || depth >= max_depth || ++trials_ > max_trials) return false;
+        const Alternative next = s.alternatives.back();
+        s.alternatives.pop_back();
+        for (const Expr &side : {next.a, next.b}) {
+            State one = s;
+            one.formulas.push_back(side);
+            if (!refutes(std::move(one), depth + 1)) return false;
+        }
+        return true;
+    }
+
+    static bool is_integer(const Expr &e) { return e.type() == Int(32) || e.type() == Int(64); }
+
+    void add(State &s, const Expr &f) {
+        if (!f.type().is_bool() || !f.type().is_scalar()) return;
+        if (const And *both = f.as<And>()) {
+            s.formulas.push_back(both->a);
+            s.formulas.push_back(both->b);
+        } else if (const Or *either = f.as<Or>())
+            s.alternatives.insert(s.alternatives.begin(), {either->a, either->b});
+        else if (const Not *no = f.as<Not>())
+            add_negated(s, no->a);
+        else if (const LT *lt = f.as<LT>())
+            compare(s, f, lt->b, lt->a, 1);
+        else if (const LE *le = f.as<LE>())
+            compare(s, f, le->b, le->a, 0);
+        else if (const GT *gt = f.as<GT>())
+            compare(s, f, gt->a, gt->b, 1);
+        else if (const GE *ge = f.as<GE>())
+            compare(s, f, ge->a, ge->b, 0);
+        else if (const EQ *eq = f.as<EQ>(); eq && is_integer(eq->a)) {
+            compare(s, f, eq->a, eq->b, 0);
+            compare(s, f, eq->b, eq->a, 0);
+        } else if (const NE *ne = f.as<NE>(); ne && is_integer(ne->a))
+            s.alternatives.insert(s.alternatives.begin(), {ne->a < ne->b, ne->b < ne->a});
+        else if (is_const_zero(f))
+            s.is_contradictory = true;
+        else
+            remember(s, f, true);
+    }
+    void add_negated(State &s, const Expr &f) {
+        if (const And *both = f.as<And>())
+            s.alternatives.insert(s.alternatives.begin(), {!both->a, !both->b});
+        else if (const Or *either = f.as<Or>()) {
+            s.formulas.push_back(!either->a);
+            s.formulas.push_back(!either->b);
+        } else if (const Not *no = f.as<Not>())
+            s.formulas.push_back(no->a);
+        else if (const LT *lt = f.as<LT>())
+            compare(s, f, lt->a, lt->b, 0, false);
+        else if (const LE *le = f.as<LE>())
+            compare(s, f, le->a, le->b, 1, false);
+        else if (const GT *gt = f.as<GT>())
+            compare(s, f, gt->b, gt->a, 0, false);
+        else if (const GE *ge = f.as<GE>())
+            compare(s, f, ge->b, ge->a, 1, false);
+        else if (const EQ *eq = f.as<EQ>(); eq && is_integer(eq->a))
+            s.formulas.push_back(eq->a != eq->b);
+        else if (const NE *ne = f.as<NE>(); ne && is_integer(ne->a))
+            s.formulas.push_back(ne->a == ne->b);
+        else if (is_const_one(f))
+            s.is_contradictory = true;
+        else
+            remember(s, f, false);
+    }
+    // Adds larger >= smaller + by, if they are integers.
+    void compare(State &s, const Expr &f, const Expr &larger, const Expr &smaller, int64_t by,
+                 bool truth = true) {
+        if (!is_integer(larger)) return remember(s, f, truth);
+        Sum d = difference(value(s, larger), value(s, smaller));
+        d.constant -= by;
+        s.inequalities.add(d);
+    }
+    static void remember(State &s, const Expr &f, bool truth) {
+        const auto [at, is_new] = s.truths.emplace(text(f), truth);
+        if (!is_new && at->second != truth) s.is_contradictory = true;
+    }
+    static std::string text(const Expr &e) {
+        std::ostringstream s;
+        s << e;
+        return s.str();
+    }
+    static Sum unknown(const std::string &name) {
+        Sum s;
+        s.terms[name] = 1;
+        return s;
+    }
+    static Expr variable(const Expr &e) { return Variable::make(e.type(), text(e)); }
+    // Returns true the first time, when facts about the unknown are to be added.
+    static bool is_new(State &s, const std::string &name) {
+        return s.defined.emplace(name, true).second;
+    }
+
+    Sum value(State &s, const Expr &e) {
+        if (const auto constant = as_const_int(e)) return sum_of(*constant);
+        if (const Variable *v = e.as<Variable>()) return unknown(v->name);
+        if (const Add *op = e.as<Add>()) {
+            Sum sum = value(s, op->a);
+            sum.add(value(s, op->b), 1);
+            return sum;
+        }
+        if (const Sub *op = e.as<Sub>()) return difference(value(s, op->a), value(s, op->b));
+        if (const Mul *op = e.as<Mul>()) return product(value(s, op->a), value(s, op->b));
+        if (const Div *op = e.as<Div>()) return quotient(s, e, op->a, op->b);
+        if (const Mod *op = e.as<Mod>()) return remainder(s, e, op->a, op->b);
+        if (const Min *op = e.as<Min>()) return extremum(s, e, op->a, op->b, true);
+        if (const Max *op = e.as<Max>()) return extremum(s, e, op->a, op->b, false);
+        if (const Select *op = e.as<Select>(); op && op->condition.type().is_scalar()) {
+            const Expr v = variable(e);
+            if (is_new(s, text(e))) {
+                s.alternatives.push_back(
+                    {op->condition && v == op->true_value, !op->condition && v == op->false_value});
+            }
+        }
+        return unknown(text(e));
+    }
+    static Sum product(const Sum &a, const Sum &b) {
+        Sum sum;
+        for (auto &[x, f] : a.terms)
+            for (auto &[y, g] : b.terms)
+                sum.add(unknown(x < y ? x + " * " + y : y + " * " + x), f * g);
+        for (auto &[x, f] : a.terms)
+            sum.add(unknown(x), f * b.constant);
+        for (auto &[y, g] : b.terms)
+            sum.add(unknown(y), g * a.constant);
+        sum.constant = a.constant * b.constant;
+        return sum;
+    }
+    // A quotient is rounded down: c q <= a < c q + c.
+    Sum quotient(State &s, const Expr &e, const Expr &a, const Expr &b) {
+        const auto c = as_const_int(b);
+        const Sum q = unknown(text(e));
+        if (!c || *c <= 0 || !is_new(s, text(e))) return q;
+        Sum rest = value(s, a);
+        rest.add(q, -*c);
+        s.inequalities.add(rest);
+        s.inequalities.add(difference(sum_of(*c - 1), rest));
+        return q;
+    }
+    Sum remainder(State &s, const Expr &e, const Expr &a, const Expr &b) {
+        const auto c = as_const_int(b);
+        if (!c || *c <= 0) return unknown(text(e));
+        Sum rest = value(s, a);
+        rest.add(quotient(s, Div::make(a, b), a, b), -*c);
+        return rest;
+    }
+    Sum extremum(State &s, const Expr &e, const Expr &a, const Expr &b, bool is_min) {
+        const Sum m = unknown(text(e));
+        if (!is_new(s, text(e))) return m;
+        const int sign = is_min ? 1 : -1;
+        for (const Expr &side : {a, b}) {
+            Sum d;
+            d.add(value(s, side), sign);
+            d.add(m, -sign);
+            s.inequalities.add(d);
+        }
+        const Expr v = variable(e);
+        s.alternatives.push_back(is_min ? Alternative{v >= a, v >= b}
+                                        : Alternative{v <= a, v <= b});
+        return m;
+    }
+
+    int trials_ = 0;
+};
+
+}  // namespace
+
+bool implies(const std::vector<Expr> &conditions, const Expr &goal) {
+    std::vector<Expr> formulas = conditions;
+    formulas.push_back(!goal);
+    return Refutation().refutes(formulas);
+}
+
+}  // namespace halyard

@@ -1,0 +1,140 @@
+#include "dsl/known_facts.h"
+
+#include "dsl/integer_proof.h"
+
+namespace halyard {
+namespace {
+using namespace Halide;
+using namespace Halide::Internal;
+
+constexpr int max_size = 200;  // of an expression that is worth the time of a proof
+
+int size_of(const Expr &e) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Variable *) override { count++; }
+        void visit(const IntImm *) override { count++; }
+        int count = 0;
+    } nodes;
+    e.accept(&nodes);
+    return nodes.count;
+}
+
+// Takes one lane of a vector of integers or conditions.
+class Lane : public IRMutator {
+public:
+    explicit Lane(int k) : k_(k) {}
+    bool is_known = true;  // false: the vector has a part whose lanes aren't known
+
+private:
+    using IRMutator::visit;
+    Expr unknown(const Expr &e) {
+        is_known = is_known && e.type().is_scalar();
+        return e.type().is_scalar() ? e : make_zero(e.type().element_of());
+    }
+    Expr visit(const Ramp *op) override {
+        return op->base.type().is_scalar() ? op->base + op->stride * k_ : unknown(op);
+    }
+    Expr visit(const Broadcast *op) override {
+        return op->value.type().is_scalar() ? op->value : unknown(op);
+    }
+    Expr visit(const Cast *op) override {
+        return Cast::make(op->type.element_of(), mutate(op->value));
+    }
+    Expr visit(const Variable *op) override { return unknown(op); }
+    Expr visit(const Reinterpret *op) override { return unknown(op); }
+    Expr visit(const Load *op) override { return unknown(op); }
+    Expr visit(const Call *op) override { return unknown(op); }
+    Expr visit(const Let *op) override { return unknown(op); }
+    Expr visit(const VectorReduce *op) override { return unknown(op); }
+    Expr visit(const Shuffle *op) override { return unknown(op); }
+    const int k_;
+};
+
+// Looks for a store, or another effect, that a statement may have under the known facts.
+class EffectFinder : public IRVisitor {
+public:
+    explicit EffectFinder(const KnownFacts &known) : known_(known) {}
+    bool found = false;
+
+private:
+    using IRVisitor::visit;
+    void visit(const For *op) override {
+        if (found || known_.proves(op->extent <= 0)) return;
+        const Expr variable = Variable::make(Int(32), op->name);
+        known_.assume(variable >= op->min);
+        known_.assume(variable < op->min + op->extent);
+        op->body.accept(this);
+        known_.forget();
+        known_.forget();
+    }
+    void visit(const Block *op) override {
+        if (!found) op->first.accept(this);
+        if (!found) op->rest.accept(this);
+    }
+    void visit(const LetStmt *op) override {
+        known_.add_let(op->name, op->value);
+        op->body.accept(this);
+        known_.remove_let(op->name);
+    }
+    void visit(const IfThenElse *op) override {
+        visit_if(op->condition, op->then_case);
+        visit_if(!op->condition, op->else_case);
+    }
+    void visit_if(const Expr &condition, const Stmt &side) {
+        if (found || !side.defined() || known_.proves(!condition)) return;
+        known_.assume(condition);
+        side.accept(this);
+        known_.forget();
+    }
+    void visit(const Store *op) override { found |= !known_.excludes(op->predicate); }
+    void visit(const Evaluate *op) override { found |= !is_pure(op->value); }
+    void visit(const AssertStmt *) override { found = true; }
+    void visit(const Acquire *) override { found = true; }
+    void visit(const Atomic *) override { found = true; }
+
+    KnownFacts known_;
+};
+
+}  // namespace
+
+Expr KnownFacts::with_values(const Expr &e) const {
+    return substitute(values_, e);
+}
+
+void KnownFacts::add_let(const std::string &name, const Expr &value) {
+    const Type t = value.type();
+    if (t != Int(32) && !(t.is_bool() && t.is_scalar())) return;
+    const Expr v = simplify(with_values(value));
+    if (size_of(v) <= max_size) values_[name] = v;
+}
+
+bool KnownFacts::proves(const Expr &condition) const {
+    const Expr c = with_values(condition);
+    if (!c.type().is_scalar() || size_of(c) > max_size) return false;
+    try {
+        return is_const_one(simplify(c, true, Scope<Interval>::empty_scope(),
+                                     Scope<ModulusRemainder>::empty_scope(), conditions_)) ||
+               ((*proofs_left_)-- > 0 && implies(conditions_, c));
+    } catch (const Halide::Error &) {
+        return false;  // an expression that the simplifier doesn't expect
+    }
+}
+
+bool KnownFacts::excludes(const Expr &condition) const {
+    if (is_const_one(condition)) return false;
+    for (int k = 0; k < condition.type().lanes(); k++) {
+        Lane lane(k);
+        const Expr one = lane.mutate(condition);
+        if (!lane.is_known || !proves(!one)) return false;
+    }
+    return true;
+}
+
+bool may_have_effect(const Stmt &s, const KnownFacts &known) {
+    EffectFinder finder(known);
+    s.accept(&finder);
+    return finder.found;
+}
+
+}  // namespace halyard

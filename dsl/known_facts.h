@@ -1,0 +1,40 @@
+// What is known at one place of a lowered kernel in every call, and what follows from it.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsl/call_facts.h"
+
+namespace halyard {
+
+// The values of variables over the op's dimensions and attributes, and the conditions of the
+// branches and loops around.
+class KnownFacts {
+public:
+    explicit KnownFacts(const CallFacts &facts)
+        : values_(facts.values), conditions_(facts.conditions) {}
+
+    void add_let(const std::string &name, const Halide::Expr &value);
+    void remove_let(const std::string &name) { values_.erase(name); }
+    // Adds a condition that holds until forget().
+    void assume(const Halide::Expr &condition) { conditions_.push_back(with_values(condition)); }
+    void forget() { conditions_.pop_back(); }
+    bool proves(const Halide::Expr &condition) const;
+    // Returns true if no lane of the condition can be true.
+    bool excludes(const Halide::Expr &condition) const;
+
+private:
+    Halide::Expr with_values(const Halide::Expr &e) const;
+
+    // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
+    std::shared_ptr<int> proofs_left_ = std::make_shared<int>(1500);
+    std::map<std::string, Halide::Expr> values_;
+    std::vector<Halide::Expr> conditions_;
+};
+
+// Returns true unless the statement is proved to store nothing and to have no other effect.
+bool may_have_effect(const Halide::Internal::Stmt &s, const KnownFacts &known);
+
+}  // namespace halyard

@@ -1,0 +1,58 @@
+// Tests that proofs about loop bounds are found, and that what isn't true is not proved.
+#include "dsl/integer_proof.h"
+
+#include <gtest/gtest.h>
+
+namespace halyard {
+namespace {
+using Halide::Expr;
+using Halide::max;
+using Halide::min;
+using Halide::select;
+
+class IntegerProof : public testing::Test {
+protected:
+    static Expr integer(const char *name) {
+        return Halide::Internal::Variable::make(Halide::Int(32), name);
+    }
+    const Expr n = integer("n");
+    const Expr m = integer("m");
+    const Expr i = integer("i");
+    const Expr t = integer("t");
+};
+
+TEST_F(IntegerProof, WholeVectorsFit) {
+    EXPECT_TRUE(implies({i >= 0, i < n / 4}, 4 * i + 4 <= n));
+    EXPECT_FALSE(implies({i >= 0, i < n / 4}, 4 * i + 5 <= n));
+    EXPECT_FALSE(implies({i >= 0, i < (n + 3) / 4}, 4 * i + 4 <= n));
+    // The vectors of a task: there are no incomplete ones.
+    const Expr first = (t * m + i) * 4;
+    EXPECT_TRUE(
+        implies({i >= 0, i < max(min(n / 4 - t * m, m), 0)}, 3 < min(first + 4, n) - first));
+}
+
+TEST_F(IntegerProof, CasesAreDistinguished) {
+    const Expr wide = n >= 16 || (n >= 8 && m < 8);
+    EXPECT_TRUE(implies({wide}, n >= 8));
+    EXPECT_FALSE(implies({wide}, n >= 9));
+    EXPECT_TRUE(implies({wide, n < 16}, m < 8));
+    EXPECT_TRUE(implies({i == select(n < m, n, m)}, i <= n && i <= m));
+    EXPECT_TRUE(implies({i != n, i >= n}, i > n));
+}
+
+TEST_F(IntegerProof, DivisionsRoundDown) {
+    EXPECT_TRUE(implies({i < 2 * n}, i / 2 <= n - 1));
+    EXPECT_FALSE(implies({i <= 2 * n}, i / 2 <= n - 1));
+    EXPECT_TRUE(implies({n % 4 == 0}, n / 4 * 4 == n));
+    EXPECT_TRUE(implies({n % 4 == 0}, !(n / 4 * 4 + 1 <= n)));
+    EXPECT_TRUE(implies({}, n % 4 < 4));
+}
+
+TEST_F(IntegerProof, ContradictionsImplyAll) {
+    EXPECT_TRUE(implies({n < m, m < n}, i == 7));
+    EXPECT_FALSE(implies({n < m}, i == 7));
+    EXPECT_FALSE(implies({}, n * n >= 0)) << "products of unknowns are unknown";
+}
+
+}  // namespace
+}  // namespace halyard
