@@ -48,12 +48,15 @@ std::string Kernel::constraints_of(const Halide::Parameter &p) const {
     return text.str();
 }
 
-// Returns the lowered statements as text.
+// Returns the lowered statements as text, and the source of what runs on a device.
 std::string Kernel::lowered_text(const std::string &symbol) {
     std::ostringstream text;
     try {
-        for (auto &f : pipeline.compile_to_module(arguments(), symbol, target).functions())
+        const Halide::Module module = pipeline.compile_to_module(arguments(), symbol, target);
+        for (auto &f : module.functions())
             text << f.body;
+        if (const Halide::Buffer<> code = module.get_device_code_buffer(); code.defined())
+            text.write(static_cast<const char *>(code.data()), long(code.size_in_bytes()));
     } catch (const Halide::Error &e) {
         throw Error(op->name, symbol + ": " + e.what());
     }

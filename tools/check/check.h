@@ -26,7 +26,7 @@ struct Options {
     std::string sample;           // check_ascend: only this one, in the program of `variant`
     // For check_exact:
     Tunables tunables;  // values of the tunables of the variant's schedule,
-    std::string fault;  // the fault that is planted into its kernel (dsl/mutate.h),
+    std::string fault;  // the fault that is planted into its kernel (dsl/mutate.h; check_cuda too),
     // or this kernel in modular integers, in place of the one that the schedule makes.
     KernelFn kernel = nullptr;
 };
@@ -72,8 +72,9 @@ void check_device(const Op &op, const Options &o, Report &r);
 // HALYARD_CUDA_DRIVER names: references, special values, exact mode. check_op() doesn't run it.
 // Throws DeviceError without a driver.
 void check_cuda(const Op &op, const Options &o, Report &r);
-// The part of check_cuda() in modular integers. The op's f32 kernel for CUDA is registered.
-void check_exact_cuda(const Op &op, Report &r);
+// The part of check_cuda() in modular integers, with o.fault. The op's f32 kernel for CUDA is
+// registered.
+void check_exact_cuda(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
 // doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);

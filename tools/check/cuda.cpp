@@ -50,8 +50,8 @@ private:
 // The CUDA kernel of one set of dtypes. It is registered, so that dispatch finds it.
 class CudaKernel {
 public:
-    CudaKernel(const Op &op, const std::string &dtypes)
-        : op_(op), kernel_(op_table().make(op.name), instance(op, dtypes)),
+    CudaKernel(const Op &op, const std::string &dtypes, const Options &o)
+        : op_(op), options_(o), kernel_(op_table().make(op.name), instance(op, dtypes, o)),
           stages_(stages_of(kernel_)) {
         const Instance &i = kernel_.instance;
         for (const KernelEntry &k : library().at(op.name).kernels)
@@ -84,15 +84,16 @@ public:
             });
     }
     void check_exact(Report &r) {
-        if (is_f32()) watched("exact", r, [&] { check_exact_cuda(op_, r); });
+        if (is_f32()) watched("exact", r, [&] { check_exact_cuda(op_, options_, r); });
     }
 
 private:
-    static Instance instance(const Op &op, const std::string &dtypes) {
+    static Instance instance(const Op &op, const std::string &dtypes, const Options &o) {
         Instance i;
         i.backend = "cuda";
         i.dtypes = dtypes;
         i.variant = gpu::variant(op);
+        i.fault = o.fault;
         return i;
     }
 
@@ -125,6 +126,7 @@ private:
     }
 
     const Op &op_;
+    const Options &options_;
     Kernel kernel_;
     const std::vector<Stage> stages_;
 };
@@ -136,7 +138,7 @@ void check_cuda(const Op &op, const Options &o, Report &r) {
     ModelDriver::get();
     for (const std::string &dtypes : op.dtypes) {
         if (!gpu::has_kernel(op, dtypes) || (!o.dtypes.empty() && dtypes != o.dtypes)) continue;
-        CudaKernel kernel(op, dtypes);
+        CudaKernel kernel(op, dtypes, o);
         for (const std::string &sample : op.samples)
             kernel.check_sample(sample, r);
         kernel.check_specials(r);

@@ -313,18 +313,19 @@ private:
     std::vector<Case> cases_;
 };
 
-void check_on_device(Exact &exact, const Op &op, const std::string &backend, Report &r) {
+void check_on_device(Exact &exact, const Op &op, const std::string &backend,
+                     const std::string &fault, Report &r) {
     const std::string &last = gpu::variant(op);
-    exact.check(exact_kernel(op.name, Isa::baseline, last, true, backend), host_isa(), last,
-                backend, {}, r);
+    exact.check(exact_kernel(op.name, Isa::baseline, last, true, backend, {}, fault), host_isa(),
+                last, backend, {}, r);
 }
 
 }  // namespace
 
-void check_exact_cuda(const Op &op, Report &r) {
+void check_exact_cuda(const Op &op, const Options &o, Report &r) {
     try {
         Exact exact(op, host_isa());
-        check_on_device(exact, op, "cuda", r);
+        check_on_device(exact, op, "cuda", o.fault, r);
     } catch (const DTypeError &e) {
         r.skip(std::string("exact mode: ") + e.what());
     }
@@ -351,7 +352,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
             }
         }
         if (!opencl_dtypes(op).empty() && o.variant.empty() && has_device("opencl"))
-            check_on_device(exact, op, "opencl", r);
+            check_on_device(exact, op, "opencl", "", r);
     } catch (const DTypeError &e) {
         r.skip(std::string("exact mode: ") + e.what());
     }

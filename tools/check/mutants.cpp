@@ -11,6 +11,7 @@
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
 #include "dsl/kernel_faults.h"
@@ -31,6 +32,7 @@ using Faults = std::vector<std::string>;
 
 Instance instance_of(const KernelEntry &k, const std::string &fault = "") {
     Instance i;
+    if (k.backend == "cuda") i.backend = k.backend;
     i.dtypes = k.dtypes;
     i.variant = k.variant;
     i.isa = k.isa;
@@ -41,7 +43,7 @@ Instance instance_of(const KernelEntry &k, const std::string &fault = "") {
 // Returns the dtypes and instruction set of a kernel; "" for the usual ones: those of the op's
 // first dtypes on o.isa.
 std::string place_of(const KernelEntry &k, const MutantOptions &o) {
-    if (k.backend == "ascend") return k.dtypes + "/ascend";
+    if (k.backend != "cpu") return k.dtypes + "/" + k.backend;
     const bool usual = k.isa == o.isa && k.dtypes == library().at(k.op).record.dtypes[0];
     return usual ? "" : k.dtypes + "/" + name_of(k.isa);
 }
@@ -73,6 +75,27 @@ std::vector<KernelEntry> programs_of(const std::string &op) {
     return all;
 }
 
+// Returns a kernel entry for each set of dtypes that an op has CUDA kernels for.
+std::vector<KernelEntry> cuda_kernels_of(const std::string &name) {
+    const OpPtr op = op_table().make(name);
+    std::vector<KernelEntry> all;
+    for (auto &dtypes : op->dtypes) {
+        if (!gpu::has_kernel(*op, dtypes)) continue;
+        KernelEntry &k = all.emplace_back();
+        k.op = name;
+        k.backend = "cuda";
+        k.dtypes = dtypes;
+        k.variant = gpu::variant(*op);
+    }
+    return all;
+}
+
+// Returns the kernels of the CPU, or of the one device that is asked for.
+std::vector<KernelEntry> kernels_of(const std::string &op, const MutantOptions &o) {
+    if (o.cuda) return cuda_kernels_of(op);
+    return o.programs ? programs_of(op) : kernels_that_run(op);
+}
+
 // Returns how many faults each op gets.
 std::map<std::string, int> faults_per_op(const MutantOptions &o) {
     std::map<std::string, int> all;
@@ -86,8 +109,7 @@ std::map<std::string, int> faults_per_op(const MutantOptions &o) {
     for (int n = 0; n < o.in_all; n++) {
         if (left.empty()) {  // all of them have one more: in another order again
             for (auto &name : o.ops) {
-                if (!(o.programs ? programs_of(name) : kernels_that_run(name)).empty())
-                    left.push_back(name);
+                if (!kernels_of(name, o).empty()) left.push_back(name);
             }
             if (left.empty()) return all;
             std::shuffle(left.begin(), left.end(), rng);
@@ -116,7 +138,8 @@ std::vector<KernelEntry> faulted_kernels(const MutantOptions &o,
         if (!o.everywhere)
             std::erase_if(kernels, [&](const KernelEntry &k) { return !place_of(k, o).empty(); });
         if (o.everywhere) {
-            kernels = o.programs ? programs_of(name) : kernels_and_programs(name);
+            const bool one_device = o.programs || o.cuda;
+            kernels = one_device ? kernels_of(name, o) : kernels_and_programs(name);
             std::shuffle(kernels.begin(), kernels.end(), rng);
             kernels.resize(std::min(kernels.size(), size_t(count)));
         }
@@ -215,6 +238,7 @@ bool lacks_the_place(const std::string &failure) {
 // Returns the checks that use the kernel. If one finding is enough, those that find most per second
 // come first.
 NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
+    if (k.backend == "cuda") return {{"cuda", check_cuda}};
     static const std::vector<std::string> first = {"views", "fuzz", "reference", "exact"};
     NamedChecks all;
     for (auto &named : all_checks)
@@ -261,7 +285,8 @@ public:
             } catch (const Error &e) {
                 return send_("refused " + one_line(e.what()));
             }
-            replace_by(k);
+            // The check of CUDA kernels compiles the fault itself.
+            if (choice_.kernel.backend == "cpu") replace_by(k);
             send_("compiled");
             return run_checks(*k.op, fault);
         }
@@ -411,7 +436,7 @@ Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::t
     Choice found;
     size_t longest = 0;  // the text of a usual kernel is shorter, and others begin with it
     for (auto &name : o.ops) {
-        for (auto &k : kernels_and_programs(name)) {
+        for (auto &k : o.cuda ? cuda_kernels_of(name) : kernels_and_programs(name)) {
             Mutant m;
             m.op = k.op;
             m.variant = k.variant;

@@ -30,6 +30,8 @@ struct Mutant {
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
     // The first failure, the compiler's message, or why a known survivor survives.
     std::string output;
+    // Returns true if the kernel is for the CPU.
+    bool on_cpu() const { return !place.ends_with("/ascend") && !place.ends_with("/cuda"); }
     // Returns the kind of fault: "wrong-offset".
     std::string kind() const;
     std::string text() const {
@@ -52,6 +54,7 @@ struct MutantOptions {
     // first dtypes on `isa`.
     bool everywhere = false;
     bool programs = false;  // only into programs of the simulated Ascend device
+    bool cuda = false;      // only into CUDA kernels, which run on the PTX machine
     double seconds = 120;   // of processor time, with compilation; a longer run counts as a hang
     std::vector<std::string> only;  // Mutant::text()s, instead of a selection
     // done, of how many

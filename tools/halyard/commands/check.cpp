@@ -306,6 +306,7 @@ int check_ops(const CheckOptions &o) {
         a.seed = o.seed;
         a.json = o.json;
         a.programs = is_ascend(o.device);
+        a.cuda = o.device == "cuda";
         a.repro_options = repro_options(o);
         if (o.jobs) a.at_once = o.jobs;
         return check_mutants(selected, a, options.isas);

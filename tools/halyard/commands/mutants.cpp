@@ -145,9 +145,9 @@ void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known,
         std::printf("equivalent: %s\n    %s\n", text.c_str(), m.output.c_str());
     if (m.status != Mutant::survived) return;
     std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"%s\n", text.c_str(),
-                m.place.ends_with("ascend") ? "the reason is not known"
-                : m.reached                 ? "checks execute it"
-                                            : "no check executes it",
+                !m.on_cpu() ? "the reason is not known"
+                : m.reached ? "checks execute it"
+                            : "no check executes it",
                 text.c_str(), a.repro_options.c_str());
 }
 
@@ -164,6 +164,7 @@ void print_summary(const std::vector<Mutant> &mutants, const check::MutantOption
                 "(reasons in survivors.txt)\n",
                 tried.size(),
                 o.programs     ? "Ascend"
+                : o.cuda       ? "CUDA"
                 : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
                                : name_of(o.isa),
                 all.planted, all.equivalent);
@@ -191,6 +192,7 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     o.in_all = a.in_all;
     o.until_caught = a.until_caught;
     o.programs = a.programs;
+    o.cuda = a.cuda;
     const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
     for (auto &m : mutants)

@@ -9,7 +9,7 @@ namespace halyard::command {
 
 struct MutantArguments {
     int per_op = 0, in_all = 0, at_once = 2;
-    bool until_caught = false, programs = false;
+    bool until_caught = false, programs = false, cuda = false;
     bool any() const { return per_op || in_all || !only.empty(); }
     unsigned seed = 1;
     std::vector<std::string> only;
