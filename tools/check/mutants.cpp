@@ -253,14 +253,14 @@ NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
     return all;
 }
 
-// All of them reach the faulted kernel. Without faults, an op's random calls are of any kernel.
-constexpr int random_calls = 400;
-
 // Tries the mutants of a kernel, in a child process.
 class MutantRunner {
 public:
-    MutantRunner(const Choice &c, bool until_caught, const ProcessPool::Send &send)
-        : choice_(c), until_caught_(until_caught), send_(send) {}
+    MutantRunner(const Choice &c, const MutantOptions &o, const ProcessPool::Send &send)
+        : MutantRunner(c, o, o.until_caught, send) {}
+    MutantRunner(const Choice &c, const MutantOptions &o, bool until_caught,
+                 const ProcessPool::Send &send)
+        : choice_(c), random_calls_(o.random_calls), until_caught_(until_caught), send_(send) {}
 
     // Compiles the fault, replaces the right kernel by the faulty one and runs the checks. It sends
     // "fault ..." for what it tries, "same" or "compiled", "check ..." before each check and
@@ -331,7 +331,7 @@ private:
         o.dtypes = choice_.kernel.dtypes;
         o.variant = choice_.kernel.variant;
         o.fault = fault;
-        o.fuzz_cases = random_calls;
+        o.fuzz_cases = random_calls_;
         o.shrink_seconds = 0;
         run_checks(op, checks_for(choice_.kernel, until_caught_), o);
     }
@@ -361,6 +361,7 @@ private:
     }
 
     const Choice &choice_;
+    const int random_calls_;
     const bool until_caught_;
     const ProcessPool::Send &send_;
 };
@@ -494,7 +495,7 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
     pool_of(o).run(
         survivors.size(),
         [&](size_t i, const ProcessPool::Send &send) {
-            MutantRunner(chosen[survivors[i]], true, send).reach(all[survivors[i]].fault);
+            MutantRunner(chosen[survivors[i]], o, true, send).reach(all[survivors[i]].fault);
         },
         [&](size_t i, const JobResult &r) { all[survivors[i]].reached = r.signal == SIGABRT; });
 }
@@ -555,9 +556,7 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     size_t tried = 0;
     pool_of(o).run(
         chosen.size(),
-        [&](size_t i, const ProcessPool::Send &send) {
-            MutantRunner(chosen[i], o.until_caught, send).run();
-        },
+        [&](size_t i, const ProcessPool::Send &send) { MutantRunner(chosen[i], o, send).run(); },
         [&](size_t i, const JobResult &r) {
             all[i] = mutant_of(chosen[i], o, r);
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());

@@ -47,6 +47,9 @@ struct MutantOptions {
     int per_op = 2;             // faults to plant in each op
     int in_all = 0;             // > 0: that many instead, in ops drawn from `ops`
     bool until_caught = false;  // stop after the first check that finds the fault
+    // Random calls of each faulted kernel. All of them reach it; without faults, those of an op are
+    // of any of its kernels.
+    int random_calls = 400;
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;

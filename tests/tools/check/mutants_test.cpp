@@ -24,6 +24,7 @@ MutantOptions options(std::vector<std::string> ops, int per_op,
     MutantOptions o;
     o.ops = std::move(ops);
     o.per_op = per_op;
+    o.random_calls = 40;
     o.isa = host_isa();
     o.only = std::move(only);
     return o;
