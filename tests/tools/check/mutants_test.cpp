@@ -54,6 +54,19 @@ TEST(Mutants, AreFound) {
     EXPECT_GE(kinds.size(), 10u);
 }
 
+// Only a problem of many rows executes the place: blocks of 128 threads have a loop of their own.
+TEST(Mutants, OfACudaKernelAreFoundOnThePtxMachine) {
+    MutantOptions o = options({"softmax"}, 0,
+                              {"softmax/short f32/cuda wrong-index: load of peak in peak",
+                               "softmax/short f32/cuda missing-init: store to total"});
+    o.cuda = true;
+    for (const Mutant &m : try_mutants(o)) {
+        EXPECT_EQ(m.status, Mutant::caught) << m.text() << ": " << m.output;
+        EXPECT_EQ(m.caught_by, std::vector<std::string>{"cuda"}) << m.text();
+        EXPECT_FALSE(m.on_cpu());
+    }
+}
+
 // The results of a race are nearly always right, for example if several threads compute a maximum
 // in one element.
 TEST(Mutants, SandboxFindsARace) {
