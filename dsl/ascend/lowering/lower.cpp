@@ -121,7 +121,10 @@ private:
     // Returns the largest value of an extent, which may depend on the loops around: the tiles of a
     // causal mask need fewer keys at the beginning.
     int64_t largest(const HExpr &extent) const {
-        const HExpr bound = find_constant_bound(extent, Direction::Upper);
+        Scope<Interval> loops;
+        for (auto &[name, range] : s_.bounds)
+            loops.push(name, Interval(int(range.first), int(range.second)));
+        const HExpr bound = find_constant_bound(extent, Direction::Upper, loops);
         return constant(bound.defined() ? bound : extent, k_.op->name);
     }
 
@@ -139,6 +142,7 @@ private:
     }
     void visit(const Allocate *op) override {
         written_.erase(op->name);
+        s_.initialised.erase(op->name);
         const auto at = scope_of(k_, op->name);
         if (at == k_.buffer_plan.scope.end())
             throw DispatchError(k_.op->name, "its stage " + op->name + " has no place on the chip");

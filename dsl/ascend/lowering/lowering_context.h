@@ -29,6 +29,8 @@ struct LoweringContext {
         Halide::Internal::Stmt store;
     };
     std::map<std::string, Fill> fills = {};
+    // Buffers on the chip that stores before this one have written.
+    std::set<std::string> initialised = {};
     // The number of stores still to be lowered that read a buffer on the chip, if it is known; and
     // the buffers that the current store reads for the last time.
     std::map<std::string, int64_t> readers = {};

@@ -206,6 +206,7 @@ private:
         if (run_ < unit_) return merged_blocks();
         const Ref last = w_.temporary(dst_.ref.dtype, unit_);
         each(all_, [&](const Expr &to, const Expr &from) {
+            at_block(at(src_.ref, from));
             w_.emit(dv::Dma{at(dst_.ref, to), at(src_.ref, from), 1, run_ / unit_, 0, 0});
             copy(unit_, last, 1, at(src_.ref, from + (run_ - unit_)), 1);
             w_.emit(dv::Dma{at(dst_.ref, to + (run_ - unit_)), last, 1, 1, 0, 0});

@@ -394,6 +394,13 @@ private:
         return here;
     }
 
+    // A load writes whole blocks. Returns true if rows end within one in a buffer that holds
+    // something already, as the padding of a map.
+    bool overwrites() const {
+        return !to_.in_gm() && s_.initialised.count(store_.name) &&
+               extents_.back() % dv::c0(to_.ref.dtype) != 0;
+    }
+
     // Returns sums as rows in the Unified Buffer, with the strides of the statement.
     Operand from_l0c(const Load *l, DType t) {
         const dv::Ref rows = rows_of(s_.w, s_.accumulators.at(l->name), t).ref;
@@ -440,7 +447,7 @@ private:
                 l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c)
                 return store_sums(l);
         }
-        if (only && from_.at(only).in_gm() != to_.in_gm())
+        if (only && from_.at(only).in_gm() != to_.in_gm() && !overwrites())
             return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only, to_.ref.dtype));
@@ -606,6 +613,7 @@ void lower_nest(LoweringContext &s, const std::vector<Loop> &loops, const Store 
     for (auto &t : linear.tiles)
         s.w.give_back(t);
     s.last_use.clear();
+    s.initialised.insert(store.name);
 }
 
 }  // namespace halyard::ascend
