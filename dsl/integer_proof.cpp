@@ -65,7 +65,7 @@ public:
 
 private:
     static constexpr int max_unknowns = 40;
-    static constexpr size_t max_inequalities = 100;
+    static constexpr size_t max_inequalities = 60;
     static constexpr int64_t max_factor = int64_t(1) << 20;
     static constexpr int64_t max_constant = int64_t(1) << 40;
 
@@ -139,7 +139,7 @@ public:
 
 private:
     static constexpr int max_depth = 9;
-    static constexpr int max_trials = 40;
+    static constexpr int max_trials = 20;
 
     // Either of both formulas holds.
     struct Alternative {

@@ -29,7 +29,7 @@ private:
     Halide::Expr with_values(const Halide::Expr &e) const;
 
     // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
-    std::shared_ptr<int> proofs_left_ = std::make_shared<int>(1500);
+    std::shared_ptr<int> proofs_left_ = std::make_shared<int>(300);
     std::map<std::string, Halide::Expr> values_;
     std::vector<Halide::Expr> conditions_;
 };
