@@ -232,6 +232,28 @@ TEST(OnAscend, RunningExtremaOfSeveralRowsMatchTheCpu) {
     }
 }
 
+// Rows of the padded maps end and begin within blocks, which loads and stores move as a whole.
+TEST(OnAscend, GradientsOfDilatedPoolsKeepTheContract) {
+    const OpPtr op = op_of("max_pool2d_dx");
+    for (const char *sample : {"n=1 c=1 h=3 w=9 kernel_size=1,2 stride=1,2 dilation=1,4 "
+                               "pad_mode=pad padding=0,0,4,1 ceil_mode=1",
+                               "n=1 c=1 h=3 w=9 kernel_size=2,2 stride=2,2 dilation=1,2 "
+                               "pad_mode=pad padding=1,0,2,1 ceil_mode=1",
+                               "n=2 c=1 h=4 w=35 kernel_size=1,2 stride=1,2 dilation=1,4 "
+                               "pad_mode=pad padding=0,0,4,1 ceil_mode=1"}) {
+        Case c(*op, sample, "f32", 3);
+        c.fit_forward_outputs(*op);
+        c.solve(*op);
+        const Force force(host_isa(), "", "ascend");
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
+        EXPECT_TRUE(make_plan(c.registered, metas, c.attrs).simulated) << sample;
+        const Tensor dx = dispatch(c.registered, c.in, c.attrs)[0];
+        EXPECT_EQ(compare(*op, "dx", dx, c.problem), "") << sample;
+    }
+}
+
 // Tests every length around blocks, repeats and tiles.
 TEST(OnAscend, TailsOfAllLengthsAreRight) {
     const OpPtr op = op_of("add");
