@@ -83,7 +83,7 @@ TEST(CudaCheck, FloorAndCeilKeepSubnormals) {
     }
 }
 
-// Runs the kernels of every op, which takes most of an hour, if HALYARD_ALL_PTX is set, else those
+// Runs the kernels of every op, which takes minutes, if HALYARD_ALL_PTX is set, else those
 // of every 16th op.
 TEST(CudaCheck, OpsGiveWhatTheirReferencesGive) {
     list_ops_of_the_kit();
