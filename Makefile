@@ -16,8 +16,8 @@ nightly: build ## what takes hours: a training killed again and again, all sampl
 	@HALYARD_KILLS=50 build/release/bin/train_test --gtest_filter='Resume.*'
 	@build/release/bin/halyard check --device ascend --refused tests/ascend/refused.txt
 	@build/release/bin/halyard check --ulps all
-	@build/release/bin/halyard check --device cuda
 	@HALYARD_ALL_PTX=1 build/release/bin/backend_test --gtest_filter='Cuda.*'
+	@build/release/bin/halyard check --device cuda
 
 fuzz: ## a million changed files of every format that a loader reads and 400,000 random calls of ops, under AddressSanitizer and UBSan
 	@scripts/build.sh asan
