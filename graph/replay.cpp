@@ -68,7 +68,7 @@ bool Replay::is_wanted() {
 Replay::Entry &Replay::entry_for(std::span<const Tensor> arguments, const Settings &settings) {
     const uint64_t plans = plan_generation.load(std::memory_order_acquire);
     const auto same = [&](const Entry &e) {
-        if (e.plans != plans || e.settings.generation != settings.generation ||
+        if (e.plans != plans || e.settings.fingerprint != settings.fingerprint ||
             e.settings.numbers != settings.numbers || e.arguments.size() != arguments.size())
             return false;
         for (size_t k = 0; k < arguments.size(); k++)

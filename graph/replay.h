@@ -38,7 +38,7 @@ public:
     // What changes the function beside its arguments.
     struct Settings {
         std::vector<double> numbers;
-        uint64_t generation = 0;
+        uint64_t fingerprint = 0;  // of switches (primitives/settings_fingerprint.h)
     };
 
     explicit Replay(std::string name);

@@ -137,7 +137,7 @@ std::vector<Tensor> Cell::call(Tensors in) const {
     if (!is_captured() || takes_parameter(*this, in)) return call_op_by_op(in);
     if (!state_->replay) state_->replay = std::make_shared<graph::Replay>(cls_name());
     const OpByOpScope inside;
-    return state_->replay->run(in, {{}, settings_generation.load(std::memory_order_acquire)},
+    return state_->replay->run(in, {{}, settings_fingerprint()},
                                [this](Tensors x) { return call_op_by_op(x); });
 }
 

@@ -159,14 +159,14 @@ std::string Cell::text() const {
 }
 
 void Cell::set_train(bool on) const {
-    if (state_->training != on) settings_changed();
+    if (state_->training != on) settings_toggled(state_.get(), Switch::training);
     state_->training = on;
     for (const auto &[name, cell] : state_->children)
         cell->set_train(on);
 }
 
 void Cell::set_grad(bool on) const {
-    if (state_->grad != on) settings_changed();
+    if (state_->grad != on) settings_toggled(state_.get(), Switch::gradient);
     state_->grad = on;
 }
 

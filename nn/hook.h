@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "primitives/settings_generation.h"
+#include "primitives/settings_fingerprint.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard::nn {

@@ -46,8 +46,7 @@ LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optim
 LossAndGradients run_step(graph::Replay &replay, const AnyCell &network, const Optimizer &optimizer,
                           Tensors in, double sens) {
     if (!graph::Replay::is_wanted()) return forward_and_back(network, optimizer, in, sens);
-    const graph::Replay::Settings settings{{sens},
-                                           settings_generation.load(std::memory_order_acquire)};
+    const graph::Replay::Settings settings{{sens}, settings_fingerprint()};
     std::vector<Tensor> all = replay.run(in, settings, [&](Tensors x) {
         auto [loss, gradients] = forward_and_back(network, optimizer, x, sens);
         gradients.insert(gradients.begin(), loss);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "primitives/settings_generation.h"
+#include "primitives/settings_fingerprint.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard {
@@ -26,7 +26,7 @@ public:
     void set_name(const std::string &n) const { state_->name = n; }
     bool requires_grad() const { return state_->requires_grad; }
     void set_requires_grad(bool on) const {
-        if (state_->requires_grad != on) settings_changed();
+        if (state_->requires_grad != on) settings_toggled(state_.get(), Switch::requires_grad);
         state_->requires_grad = on;
     }
     const Shape &shape() const { return state_->value.shape(); }

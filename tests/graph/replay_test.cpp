@@ -138,6 +138,17 @@ TEST_F(GraphMode, SeesTrainingSwitchedOff) {
     EXPECT_NE(net(b.data).to_vector<float>(), evaluated);
 }
 
+TEST_F(GraphMode, CapturesOnceForEachSwitch) {
+    set_context({.mode = GRAPH_MODE});
+    const SmallNet net;
+    const Batch b = batch_of(6, 3);
+    for (int k = 0; k < 5; k++) {
+        net.set_train(k % 2 == 0);
+        net(b.data);
+    }
+    EXPECT_EQ(net.graphs().size(), 2u);
+}
+
 // A cell that adds a tensor which is no parameter.
 class Shifted : public nn::Cell {
 public:
