@@ -37,7 +37,8 @@ void Cell::check_name(const std::string &name) const {
 
 void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cell) const {
     check_name(name);
-    settings_changed();
+    // A cell that is being constructed is in no captured graph.
+    if (state_->replay || state_->has_parent) settings_changed();
     // A cell that is added to two parents keeps the names of the first one.
     if (state_->auto_prefix && !cell->state_->has_parent) {
         const std::string path = state_->prefix + name + ".";

@@ -11,6 +11,7 @@
 #include "nn/norm.h"
 #include "nn/optimizer.h"
 #include "nn/pooling.h"
+#include "nn/sequential.h"
 #include "nn/wrap.h"
 #include "primitives/context.h"
 #include "primitives/operators.h"
@@ -136,6 +137,28 @@ TEST_F(GraphMode, SeesTrainingSwitchedOff) {
         EXPECT_EQ(net(b.data).to_vector<float>(), evaluated);
     net.set_train();
     EXPECT_NE(net(b.data).to_vector<float>(), evaluated);
+}
+
+TEST_F(GraphMode, StaysCapturedWhenOtherCellsAreMade) {
+    set_context({.mode = GRAPH_MODE});
+    const SmallNet net;
+    const Batch b = batch_of(6, 3);
+    for (int k = 0; k < 5; k++) {
+        const nn::WithEvalCell evaluation(net, nn::AnyCell());
+        net(b.data);
+    }
+    EXPECT_EQ(net.graphs().size(), 1u);
+}
+
+TEST_F(GraphMode, SeesAppendedCells) {
+    set_context({.mode = GRAPH_MODE});
+    nn::SequentialCell cells({nn::Dense(2, 2), nn::ReLU()});
+    const Tensor x = Tensor::full({1, 2}, 3);
+    for (int k = 0; k < 3; k++)
+        cells(x);
+    cells.append(nn::Tanh());
+    EXPECT_LE(cells(x).at({0, 0}), 1);
+    EXPECT_EQ(cells.graphs().size(), 2u);
 }
 
 TEST_F(GraphMode, CapturesOnceForEachSwitch) {
