@@ -2,17 +2,17 @@
 #pragma once
 #include <array>
 
-#include "primitives/random.h"
+#include "primitives/composites/random/draw.h"
 
 namespace halyard::graph {
 
 inline constexpr std::array<const char *, 4> draw_attributes = {"seed_lo", "seed_hi", "offset_lo",
                                                                 "offset_hi"};
 
-// Returns the attributes' values for a state of the generator: each is a word as an int32.
+// Returns the attributes' values for a state of the generator.
 inline std::array<int64_t, 4> draw_words(const RngState &s) {
-    const auto word = [](uint64_t v) -> int64_t { return int32_t(uint32_t(v)); };
-    return {word(s.seed), word(s.seed >> 32), word(s.offset), word(s.offset >> 32)};
+    const GeneratorWords words = words_of({s.seed, s.offset});
+    return {words.seed_lo, words.seed_hi, words.offset_lo, words.offset_hi};
 }
 
 }  // namespace halyard::graph

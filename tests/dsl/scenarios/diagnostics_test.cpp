@@ -151,18 +151,20 @@ TEST(Ops, FindTheirTensorsByName) {
     }
 }
 
+// Returns the message of the error that f throws; "nothing" if it throws none.
+std::string reported(const std::function<void()> &f) {
+    try {
+        f();
+    } catch (const Error &e) {
+        return e.what();
+    }
+    return "nothing";
+}
+
 TEST(References, NameMissingTensors) {
     Problem p;
     p.tensors["x"] = Array({2, 0});
     p.dims = {{"n", 2}};
-    const auto reported = [](const std::function<void()> &f) -> std::string {
-        try {
-            f();
-        } catch (const Error &e) {
-            return e.what();
-        }
-        return "nothing";
-    };
     EXPECT_EQ(reported([&] { p("y"); }), "[reference] reads tensor y: there is x");
     EXPECT_EQ(reported([&] { p["m"]; }),
               "[reference] reads dimension or integer attribute m: there is n");
@@ -178,14 +180,6 @@ TEST(References, ErrorsNameTheAuthorsLine) {
     set_author_location(reference_location);
     Problem p;
     p.tensors["x"] = Array({2, 3});
-    const auto reported = [](const std::function<void()> &f) -> std::string {
-        try {
-            f();
-        } catch (const Error &e) {
-            return e.what();
-        }
-        return "nothing";
-    };
     const std::string file = R"(scenarios/diagnostics_test\.cpp:)";
     const std::pair<std::string, std::function<void()>> all[] = {
         {std::to_string(__LINE__) + ": reads tensor y: there is x", [&] { p("y"); }},
