@@ -2,10 +2,11 @@
 .DEFAULT_GOAL := help
 .PHONY: build test demo nightly fuzz install package asan tsan onnx format tidy lint clean help
 
-build: ## install what is missing, configure, compile into build/release
+build: ## install what is missing, configure, compile the kit into build/release; tests and examples are left to make test
 	@scripts/build.sh release
 
 test: build ## build, then check the project's rules and run every test
+	@scripts/build.sh release all_tests
 	@scripts/test.sh release
 
 demo: ## build what it takes, then list, check and measure operators and train LeNet5
@@ -13,6 +14,7 @@ demo: ## build what it takes, then list, check and measure operators and train L
 	@scripts/demo.sh
 
 nightly: build ## what takes hours: a training killed again and again, all samples on the simulated Ascend, all f32 through every function
+	@scripts/build.sh release all_tests
 	@HALYARD_KILLS=50 build/release/bin/train_test --gtest_filter='Resume.*'
 	@build/release/bin/halyard check --device ascend --refused tests/ascend/refused.txt
 	@build/release/bin/halyard check --ulps all

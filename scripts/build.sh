@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# scripts/build.sh [preset]: set-up, then configure where needed, then build into build/<preset>.
+# scripts/build.sh [preset [target]]: set-up, then configure where needed, then build into build/<preset>: the kit, or the target.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 preset="${1:-release}"
+target="${2:-}"
 ninja_file="build/$preset/build.ninja"
 
 scripts/setup.sh
@@ -9,4 +10,5 @@ if [ ! -e "$ninja_file" ] || [ CMakePresets.json -nt "$ninja_file" ] || [ script
     phase "configure $preset" cmake --preset "$preset" ${HALIDE_ROOT:+-DHALIDE_ROOT="$HALIDE_ROOT"}
     touch "$ninja_file"
 fi
-phase "build $preset with $(jobs) jobs" python3 scripts/progress.py "build/$preset/build.log" cmake --build --preset "$preset" --parallel "$(jobs)"
+phase "build $preset${target:+, $target} with $(jobs) jobs" python3 scripts/progress.py "build/$preset/build.log" \
+    cmake --build --preset "$preset" --parallel "$(jobs)" ${target:+--target "$target"}

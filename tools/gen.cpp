@@ -276,6 +276,19 @@ std::string symbol_of(const KernelEntry &k) {
     return i.symbol(k.op);
 }
 
+// Compiles a function that does nothing, once: the child processes inherit the compiler's tables and
+// the parsed run time, which each would take 7 ms to make (docs/design.md).
+void warm_up(const fs::path &dir) {
+    const Halide::Target target("x86-64-linux-avx-avx2-f16c-fma-no_bounds_query-no_runtime-sse41");
+    Halide::Module nothing("nothing", target);
+    nothing.append(Halide::Internal::LoweredFunc(
+        "nothing", std::vector<Halide::Argument>(), Halide::Internal::Evaluate::make(0),
+        Halide::LinkageType::External));
+    const fs::path object = dir / "nothing.o";
+    nothing.compile({{Halide::OutputFileType::object, object.string()}});
+    fs::remove(object);
+}
+
 // Writes the three files of the op file. Returns 1, and writes none, if a kernel or a record
 // failed.
 int make_files(const OpTable &table, const GenOptions &options) {
@@ -292,6 +305,7 @@ int make_files(const OpTable &table, const GenOptions &options) {
     fs::create_directories(dir);
     const fs::path faces = options.faces.empty() ? folder : fs::absolute(options.faces);
     fs::create_directories(faces);
+    if (code == Code::ahead_of_time) warm_up(dir);
     Failures failures = run_jobs(table, jobs, dir, options.parallel, code);
     for (auto &name : table.names()) {
         try {
