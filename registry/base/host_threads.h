@@ -1,6 +1,6 @@
 // The arena of a library that lives in another program (docs/export.md): loops run on the threads
 // of that program, or on the calling thread. Such a library is compiled with HALYARD_HOST_THREADS
-// and has host_threads.cpp in place of parallel.cpp.
+// and has tools/export/runtime/host_threads.cpp in place of parallel.cpp.
 #pragma once
 #include <atomic>
 #include <cstdint>
