@@ -43,6 +43,7 @@ if(NOT HALYARD_SANITIZE)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" "${CMAKE_BINARY_DIR}/share/halyard/api" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard" OPTIONAL)
 endif()
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
+install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/export" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/suites" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
   FILES_MATCHING PATTERN "*.txt" PATTERN "driver*.py")
 

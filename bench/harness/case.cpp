@@ -326,15 +326,15 @@ double largest_finite(const std::vector<double> &values) {
     return largest;
 }
 
-// Returns the error of a finite result over what the contract allows. `size` is the magnitude that
-// the contract measures errors against.
-double finite_error_ratio(double got, double want, double size, double ulps, const Rounding &r) {
+// Returns the error that the contract allows a finite result. `size` is the magnitude that the
+// contract measures errors against.
+double allowed_error(double want, double size, double ulps, const Rounding &r) {
     double allowed = ulps * r.arithmetic_eps * std::max(size, r.tiny);
     // One rounding to 16 bits.
     if (r.eps > r.arithmetic_eps) allowed += 0.5 * r.eps * std::max(std::fabs(want), r.tiny) * 1.01;
     // The reference's own error, which is in double too.
     if (r.is_double) allowed += 4 * r.eps * std::max(size, r.tiny);
-    return got == want ? 0 : std::fabs(got - want) / allowed;
+    return allowed;
 }
 
 // Compares the elements of one output with the expected ones.
@@ -358,10 +358,22 @@ public:
             const bool overflows = std::isinf(got) && std::fabs(want) > rounding_.least_overflowing;
             return got == want || overflows ? 0 : INFINITY;
         }
-        return finite_error_ratio(got, want, size(i), contract_.ulps, rounding_);
+        return got == want ? 0 : std::fabs(got - want) / finite_bound(i);
+    }
+
+    // Returns the value of element i, and the largest error that a result may have there.
+    std::pair<double, double> expected(size_t i) const {
+        const double want = is_integer(dtype_) ? wrapped(want_.v[i], dtype_) : want_.v[i];
+        if (!is_float(dtype_)) return {want, 0};
+        if (abs_sum_ && std::isinf(abs_sum_->v[i])) return {want, INFINITY};
+        if (!std::isfinite(want)) return {want, 0};
+        return {want, std::fabs(want) > rounding_.least_overflowing ? INFINITY : finite_bound(i)};
     }
 
 private:
+    double finite_bound(size_t i) const {
+        return allowed_error(want_.v[i], size(i), contract_.ulps, rounding_);
+    }
     double size(size_t i) const {
         if (contract_.measure == Contract::elementwise) return std::fabs(want_.v[i]);
         if (contract_.measure == Contract::normwise || !abs_sum_) return largest_want_;
@@ -376,6 +388,13 @@ private:
     double largest_want_;
 };
 
+OutputComparison comparison_of(const OpRecord &op, const std::string &output, DType dtype,
+                               const Problem &expected, Magnitudes magnitudes) {
+    const auto abs_sum = expected.abs_sum.find(output);
+    return {op.contract, Rounding(dtype, magnitudes), dtype, expected.tensors.at(output),
+            abs_sum == expected.abs_sum.end() ? nullptr : &abs_sum->second};
+}
+
 }  // namespace
 
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
@@ -383,10 +402,8 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     const Array &want = expected.tensors.at(output);
     if (!(got.shape() == want.shape))
         return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
-    const auto abs_sum = expected.abs_sum.find(output);
-    const OutputComparison comparison(
-        op.contract, Rounding(got.dtype(), magnitudes), got.dtype(), want,
-        abs_sum == expected.abs_sum.end() ? nullptr : &abs_sum->second);
+    const OutputComparison comparison = comparison_of(op, output, got.dtype(), expected,
+                                                      magnitudes);
     const std::vector<double> v = got.to_vector<double>();
     double worst = 0;
     size_t at = 0;
@@ -403,6 +420,18 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     s << output << "[" << at << "] of " << want.shape.text() << " is " << v[at] << ", expected "
       << want.v[at] << ": " << worst << " times the bound of " << op.contract.ulps << " ulps";
     return s.str();
+}
+
+ExpectedOutput expected_output(const OpRecord &op, const std::string &output, DType dtype,
+                               const Problem &solved) {
+    const OutputComparison comparison = comparison_of(op, output, dtype, solved, Magnitudes::usual);
+    ExpectedOutput all;
+    for (size_t i = 0; i < solved.tensors.at(output).v.size(); i++) {
+        const auto [value, allowed] = comparison.expected(i);
+        all.values.push_back(value);
+        all.allowed.push_back(allowed);
+    }
+    return all;
 }
 
 std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected,

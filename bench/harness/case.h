@@ -81,4 +81,12 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
 std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected,
                              bool finite_stays = false);
 
+// What the elements of an output should be, and the largest error that the op's contract allows
+// each. Where that is infinite, any result is allowed.
+struct ExpectedOutput {
+    std::vector<double> values, allowed;
+};
+ExpectedOutput expected_output(const OpRecord &op, const std::string &output, DType dtype,
+                               const Problem &solved);
+
 }  // namespace halyard::check

@@ -1,5 +1,8 @@
 // The arena of registry/base/parallel.h, for run-time code that starts loops itself.
 #pragma once
+#ifdef HALYARD_HOST_THREADS
+#include "registry/base/host_threads.h"
+#else
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
@@ -72,3 +75,4 @@ struct Arena {
 const Arena &current_arena();
 
 }  // namespace halyard
+#endif

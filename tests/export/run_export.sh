@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Tests `halyard export`: writes two libraries, builds them and runs their own tests, looks at what they need and show, opens both in
+# one process, and expects refusals that write nothing. Usage:
+# run_export.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU
+set -euo pipefail
+build_dir="$1" source_dir="$2" kernels="$3"
+dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_export_test.XXXXXX")"
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+export CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
+halyard="$build_dir/bin/halyard"
+fail() { echo "export: $*"; exit 1; }
+# refuse TEXT argument... expects that `halyard export` fails with the text and writes nothing.
+refuse() {
+    local text="$1" out
+    shift
+    if out="$("$halyard" export "$@" -o refused 2>&1)"; then fail "export $* succeeded"; fi
+    [[ "$out" == *"$text"* ]] || fail "export $* doesn't say '$text' but: $out"
+    [ ! -e refused ] || fail "export $* failed, and wrote something"
+}
+
+refuse "[layer_norm] can't be exported: it is composed of other ops and has no kernel; it calls layer_norm_kernel" relu layer_norm
+refuse "[concat] can't be exported" concat
+refuse "no such op; did you mean relu" rellu
+refuse "--for onnxruntime doesn't exist" relu --for onnxruntime
+refuse "--for torch doesn't exist" relu --for torch
+refuse "--for mindspore doesn't exist" relu --for mindspore
+refuse "'9lives' can't name a library" relu --name 9lives
+refuse "'test' is a target of CMake's own" relu --name test
+mkdir full
+touch full/file
+if "$halyard" export relu -o full >out 2>&1; then fail "wrote into a folder that isn't empty"; fi
+grep -q "isn't an empty folder" out || fail "$(cat out)"
+[ "$(ls full)" = file ] || fail "wrote into a folder that isn't empty"
+
+"$halyard" export relu softmax -o first >out
+"$halyard" export layer_norm_kernel matmul -o second >>out
+grep -qF "[matmul] without the gradient in a, b" out || fail "no word about matmul's gradients: $(cat out)"
+
+functions="hy_call hy_find hy_gradient hy_infer hy_inputs hy_name hy_names hy_outputs hy_release hy_set_parallel_for hy_signature"
+functions+=" hy_tensor_name hy_version"
+for name in first second; do
+    header="$name/include/$name.h"
+    echo "#include \"$header\"" >user.c
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only user.c
+    c++ -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only user.c
+    (cd "$name" && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
+    grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
+    library="$name/build/lib$name.so"
+    needed="$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|ld-linux-x86-64)\.so\.' || true)"
+    [ -z "$needed" ] || fail "$library needs $needed"
+    shown="$(nm -D --defined-only "$library" | awk '{print $3}' | sort | tr '\n' ' ')"
+    [ "$shown" = "$functions " ] || fail "$library shows $shown"
+done
+
+# The example of the documentation.
+sed -n '/^```c$/,/^```$/p' "$source_dir/docs/export.md" | sed '1d;$d' >example.c
+cc -std=c11 -Wall -Wextra -Werror -Ifirst/include -c example.c
+
+# The exported test finds wrong results and a file that is cut off.
+python3 - first/test/cases.bin <<'PY'
+import sys
+data = open(sys.argv[1], "rb").read()
+open("half.bin", "wb").write(data[:len(data) // 2])
+open("wrong.bin", "wb").write(data[:-4096] + b"\xff" * 4096)  # expected values and bounds are NaN
+PY
+for file in half wrong; do
+    if first/build/first_test $file.bin >out 2>&1; then fail "the exported test passes with $file.bin"; fi
+done
+grep -q "^FAILED: .* samples, 1 failed" out || fail "wrong.bin: $(cat out)"
+
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$source_dir/tools/export/project" "$source_dir/tests/export/host.c" -o host -ldl -lpthread -lm
+[ "$(./host first/build/libfirst.so second/build/libsecond.so)" = ok ] ||
+    fail "$(./host first/build/libfirst.so second/build/libsecond.so 2>&1 || true)"
+HALYARD_ISA=baseline first/build/first_test first/test/cases.bin >out || fail "baseline: $(cat out)"
+python3 -c "import ctypes; [ctypes.CDLL(f'{name}/build/lib{name}.so') for name in ('first', 'second')]"
+
+# An op of another project, next to one of the kit.
+"$halyard" --kernels "$kernels" export bias_gelu relu --name both -o third >out
+(cd third && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
+echo "export: ok"

@@ -1,0 +1,183 @@
+#include "tools/export/project.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "dsl/kernel.h"
+#include "dsl/kernel_cache.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/error.h"
+#include "registry/base/process_pool.h"
+#include "registry/base/program.h"
+#include "registry/base/run_program.h"
+#include "registry/base/temporary_folder.h"
+#include "registry/base/text.h"
+#include "registry/base/version.h"
+#include "tools/emit.h"
+#include "tools/export/cases.h"
+
+namespace halyard::exporting {
+namespace {
+namespace fs = std::filesystem;
+
+std::string read(const fs::path &path) {
+    std::ifstream file(path);
+    std::stringstream s;
+    s << file.rdbuf();
+    if (!file) throw IoError(path, "can't be read");
+    return s.str();
+}
+
+// The words between @ in templates, with what they stand for.
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+std::string filled(std::string text, const Words &words) {
+    for (const auto &[word, value] : words) {
+        const std::string placeholder = "@" + word + "@";
+        for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos;
+             at += value.size())
+            text.replace(at, placeholder.size(), value);
+    }
+    return text;
+}
+
+void write(const fs::path &path, const std::string &text) {
+    fs::create_directories(path.parent_path());
+    write_file(path.string(), text, Durability::to_system);
+}
+
+Instance instance_of(const KernelEntry &k) {
+    Instance i;
+    i.dtypes = k.dtypes;
+    i.variant = k.variant;
+    i.isa = k.isa;
+    return i;
+}
+
+std::string symbol_of(const KernelEntry &k) {
+    return instance_of(k).symbol(k.op);
+}
+
+// Writes the objects of the kernels to `folder`. Each is made in a process of its own.
+std::vector<fs::path> make_objects(const std::vector<KernelEntry> &kernels, const fs::path &folder,
+                                   size_t jobs) {
+    kernel_cache();  // opened here, so that all processes share a private one
+    std::vector<fs::path> objects;
+    for (const KernelEntry &k : kernels)
+        objects.push_back(folder / (symbol_of(k) + ".o"));
+    ProcessPool(jobs).run(
+        kernels.size(),
+        [&](size_t i, const ProcessPool::Send &) {
+            Kernel kernel(op_table().make(kernels[i].op), instance_of(kernels[i]));
+            write_file(objects[i].string(), kernel.object(symbol_of(kernels[i])),
+                       Durability::to_system);
+        },
+        [&](size_t i, const JobResult &result) { result.require_return(kernels[i].op); });
+    return objects;
+}
+
+void make_archive(const fs::path &to, const std::vector<fs::path> &objects) {
+    std::vector<std::string> words = {"ar", "qcsD", to.string()};
+    for (const fs::path &object : objects)
+        words.push_back(object.string());
+    const Ended ar = run_program(words, Keep::output_and_errors);
+    if (ar.status != 0) throw Error("export", "ar can't write " + to.string() + ": " + ar.text);
+}
+
+// Returns the source of the records and the table of kernels, without what only checks and
+// benchmarks read.
+std::string ops_source(const std::string &name, const Selection &selection,
+                       const std::vector<KernelEntry> &kernels) {
+    std::vector<OpRecord> records;
+    for (const RegisteredOp *op : selection.ops) {
+        records.push_back(op->record);
+        records.back().samples.clear();
+        records.back().bench.clear();
+    }
+    return "// The records of the ops and the table of their kernels.\n#include "
+           "\"registry/op/op_files.h\"\n" +
+           records_source(name, "", records, kernels, symbol_of, "") +
+           "\nnamespace halyard {\n\nstd::vector<const OpFile *> op_files() {\n    return "
+           "{&op_file_" +
+           name + "};\n}\n\n}  // namespace halyard\n";
+}
+
+// Returns the comment that lists the ops, at the top of the header.
+std::string list_of(const std::string &name, const Selection &selection) {
+    std::string s = "/* lib" + name + ".so, exported by Halyard " + version() + ":\n *\n";
+    for (const RegisteredOp *op : selection.ops) {
+        const OpRecord &r = op->record;
+        s += " * " + r.name + ": " + r.signature + "\n *     dtypes: " + join(r.dtypes, " ") + "\n";
+        std::string attributes;
+        for (const AttrSpec &a : r.attrs) {
+            attributes += " " + a.name + (a.is_required() ? " (required)" : "=" + a.value);
+            if (!a.choices.empty()) attributes += " (" + join(a.choices, ", ") + ")";
+        }
+        if (!attributes.empty()) s += " *     attributes:" + attributes + "\n";
+    }
+    return s + " */\n";
+}
+
+std::string isas_of(const std::vector<KernelEntry> &kernels) {
+    std::set<Isa> levels;
+    for (const KernelEntry &k : kernels)
+        levels.insert(k.isa);
+    std::vector<std::string> names;
+    for (const Isa isa : levels)
+        names.emplace_back(name_of(isa));
+    return join(names);
+}
+
+}  // namespace
+
+void check_place(const fs::path &folder, const std::string &name) {
+    const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+    if (name.empty() || !std::isalpha(static_cast<unsigned char>(name[0])) ||
+        !std::ranges::all_of(name, fits)) {
+        throw AttrError("export", "'" + name +
+                                      "' can't name a library: letters, digits and _, a letter "
+                                      "first (--name)");
+    }
+    const std::set<std::string> targets = {"all",     "clean",         "edit_cache",
+                                           "help",    "install",       "list_install_components",
+                                           "package", "rebuild_cache", "test"};
+    if (targets.count(name))
+        throw AttrError("export", "'" + name + "' is a target of CMake's own (--name)");
+    if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
+        throw IoError(folder, "is there already, and isn't an empty folder");
+}
+
+Written write_project(const fs::path &folder, const std::string &name, const Selection &selection,
+                      size_t jobs) {
+    std::vector<KernelEntry> kernels;
+    for (const RegisteredOp *op : selection.ops)
+        std::ranges::copy(cpu_kernels(*op), std::back_inserter(kernels));
+    const TemporaryFolder scratch("halyard_export");
+    make_archive(scratch.path / "kernels.a", make_objects(kernels, scratch.path, jobs));
+    const Cases cases = cases_of(selection.ops);
+
+    const fs::path parts = installed("share/halyard/export");
+    std::vector<std::string> names;
+    for (const RegisteredOp *op : selection.ops)
+        names.push_back(op->record.name);
+    const Written written{kernels.size(), cases.count, isas_of(kernels)};
+    const Words words = {
+        {"name", name}, {"version", version()}, {"ops", join(names)}, {"isas", written.isas}};
+    fs::create_directories(folder);
+    fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
+    fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);
+    fs::copy_file(scratch.path / "kernels.a", folder / "lib/kernels.a");
+    fs::copy_file(parts / "LICENSE", folder / "LICENSE");
+    for (const char *file : {"CMakeLists.txt", "CMakePresets.json", "README.md", "exports.map"})
+        write(folder / file, filled(read(parts / "project" / file), words));
+    write(folder / "include" / (name + ".h"),
+          list_of(name, selection) + read(parts / "project/hy.h"));
+    write(folder / "src/ops.cpp", ops_source(name, selection, kernels));
+    write(folder / "test/test.c", read(parts / "project/test.c"));
+    write(folder / "test/cases.bin", cases.bytes);
+    return written;
+}
+
+}  // namespace halyard::exporting

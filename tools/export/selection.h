@@ -1,0 +1,22 @@
+// The ops of an export: those that are asked for, and their gradients.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "registry/dispatch/registry.h"
+
+namespace halyard::exporting {
+
+struct Selection {
+    std::vector<const RegisteredOp *> ops;  // sorted by name
+    std::vector<std::string> notes;  // what is left out: "[matmul] the gradients in a, b ..."
+};
+
+// Throws DispatchError, with the reason, for a name that is no op, and for an op that can't be
+// exported: it has no kernel of its own or none for the CPU.
+Selection selection_of(const std::vector<std::string> &names);
+
+// Returns the op's kernels for the CPU.
+std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op);
+
+}  // namespace halyard::exporting
