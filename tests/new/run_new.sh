@@ -22,6 +22,7 @@ mv "$dir/first" "$dir/kit"  # an installed kit can be moved: nothing in it names
 unset HALIDE_ROOT
 for file in bin/halyard lib/libhalyard.so lib/libhalyard_dsl.so lib/libhalyard_registry.so lib/cmake/Halyard/HalyardConfig.cmake libexec/halyard/kernel_runner \
     include/halyard/dsl/op.h include/halyard/primitives/ops.h include/halyard/kernels/rowwise/rows.h include/halyard/halyard.h share/halyard/templates/unary.cpp \
+    share/halyard/export/lib/runtime.a share/halyard/export/project/hy.h \
     share/halyard/report/page.html share/halyard/report/chart.min.js share/halyard/shapes/tails.txt share/halyard/peers/driver.py; do
     [ -e "kit/$file" ] || fail "$file was not installed"
 done

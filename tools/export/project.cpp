@@ -1,6 +1,7 @@
 #include "tools/export/project.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <set>
 #include <sstream>

@@ -1,6 +1,7 @@
 #include "tools/export/selection.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "bench/harness/case.h"
