@@ -281,9 +281,10 @@ std::string symbol_of(const KernelEntry &k) {
 void warm_up(const fs::path &dir) {
     const Halide::Target target("x86-64-linux-avx-avx2-f16c-fma-no_bounds_query-no_runtime-sse41");
     Halide::Module nothing("nothing", target);
-    nothing.append(Halide::Internal::LoweredFunc(
-        "nothing", std::vector<Halide::Argument>(), Halide::Internal::Evaluate::make(0),
-        Halide::LinkageType::External));
+    const std::vector<Halide::Argument> no_arguments;
+    nothing.append(Halide::Internal::LoweredFunc("nothing", no_arguments,
+                                                 Halide::Internal::Evaluate::make(0),
+                                                 Halide::LinkageType::External));
     const fs::path object = dir / "nothing.o";
     nothing.compile({{Halide::OutputFileType::object, object.string()}});
     fs::remove(object);
