@@ -276,8 +276,8 @@ std::string symbol_of(const KernelEntry &k) {
     return i.symbol(k.op);
 }
 
-// Compiles a function that does nothing, once: the child processes inherit the compiler's tables and
-// the parsed run time, which each would take 7 ms to make (docs/design.md).
+// Compiles a function that does nothing, once: the child processes inherit the compiler's tables
+// and the parsed run time, which each would take 7 ms to make (docs/design.md).
 void warm_up(const fs::path &dir) {
     const Halide::Target target("x86-64-linux-avx-avx2-f16c-fma-no_bounds_query-no_runtime-sse41");
     Halide::Module nothing("nothing", target);
