@@ -169,17 +169,15 @@ void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected)
         s.imprecise = std::exchange(s.accuracy.violation, "");
 }
 
-// Returns the peers for the problem's call with that many threads, with their accuracy. `dims` are
-// those of the problem, with attributes and lets.
-std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims,
-                                      const Selection &s, const Expected &expected,
-                                      const std::vector<Tensors> &copies, int threads,
-                                      std::vector<std::string> &rejected) {
+// Returns the peers for the problem's call with that many threads, with their accuracy.
+std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Selection &s,
+                                      const Expected &expected, const std::vector<Tensors> &copies,
+                                      int threads, std::vector<std::string> &rejected) {
     std::vector<BenchmarkCase> all;
     const std::string limit = s.isa == "all" ? "" : s.isa;
     std::map<std::string, std::vector<Peer>> peers;
     for (const Tensors &x : copies) {
-        for (Peer &p : peers_for({t.op, t.attrs, dims, x.in, x.out, threads}, limit))
+        for (Peer &p : peers_for({t.op, t.attrs, t.dims, x.in, x.out, threads}, limit))
             peers[p.name].push_back(std::move(p));
     }
     for (auto &[name, same] : peers) {
@@ -194,7 +192,7 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
     }
-    const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
+    const PeerTask task{t.op, t.attrs, t.dims, t.in, copies[0].out, threads};
     for (BenchmarkCase &bench_case :
          python_peer_cases({s.frameworks, s.python}, task, copies.size(), limit, rejected)) {
         if (!is_selected(s, bench_case.label, false)) continue;
@@ -245,8 +243,7 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
             judge(bench_case, t, expected);
             all.push_back(std::move(bench_case));
         }
-        for (BenchmarkCase &bench_case :
-             peer_cases(t, default_plan.dims, s, expected, copies, threads, rejected))
+        for (BenchmarkCase &bench_case : peer_cases(t, s, expected, copies, threads, rejected))
             all.push_back(std::move(bench_case));
     }
     return all;
@@ -256,8 +253,6 @@ std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &
                                      const Expected &expected, const std::vector<Tensor> &like,
                                      std::vector<std::string> &rejected) {
     std::deque<BenchmarkCase> all;
-    const bool composite = t.op.record.form == Form::composite;
-    const Dims dims = composite ? t.dims : make_plan(t.op, metas_of(t), t.attrs).dims;
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
         BenchmarkCase bench_case{"call", threads, false, true, true, {}, {}};
@@ -272,7 +267,7 @@ std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &
         bench_case.run = round_robin(std::move(runs));
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
-        for (BenchmarkCase &peer : peer_cases(t, dims, s, expected, copies, threads, rejected))
+        for (BenchmarkCase &peer : peer_cases(t, s, expected, copies, threads, rejected))
             all.push_back(std::move(peer));
     }
     return all;

@@ -13,6 +13,8 @@ using Halide::Expr;
 
 // A task has so many blocks of queries; it transposes k once.
 constexpr int task_blocks = 32;
+// Keys whose scores schedule_rows() computes at the same time.
+constexpr int keys_at_once = 4;
 
 // o = softmax(scale q k^T + mask) v. A mask of a single 0, broadcast with stride 0, costs nothing.
 struct AttentionKernel : Op {
@@ -29,11 +31,20 @@ struct AttentionKernel : Op {
                  schedule_tiles(cpu, cpu.has_avx512() ? 4 : 2);
              }}});
         add({"half", fits, {.schedule = [this](const Cpu &cpu) { schedule_tiles(cpu, 1); }}});
+        add({"rows",
+             Dim("s") < 8 && Dim("t") >= keys_at_once && stride(q) == 1 && stride(k) == 1 &&
+                 stride(v) == 1,
+             {.schedule = [this](const Cpu &cpu) { schedule_rows(cpu); }}});
         add({"any", DimExpr::always(), {.schedule = [this](const Cpu &cpu) {
                  schedule_any(cpu);
              }}});
-        samples = {"g=1 s=1 t=1 d=1 e=1", "g=2 s=3 t=5 d=7 e=9", "g=2 s=13 t=67 d=17 e=65",
-                   "g=1 s=31 t=129 d=8 e=33 causal=1", "g=2 s=199 t=70 d=5 e=64 causal=1 from=-60"};
+        samples = {"g=1 s=1 t=1 d=1 e=1",
+                   "g=2 s=3 t=5 d=7 e=9",
+                   "g=2 s=13 t=67 d=17 e=65",
+                   "g=3 s=2 t=150 d=70 e=65 causal=1 from=100",
+                   "g=1 s=1 t=35 d=16 e=3",
+                   "g=1 s=31 t=129 d=8 e=33 causal=1",
+                   "g=2 s=199 t=70 d=5 e=64 causal=1 from=-60"};
         bench = {"g=12 s=512 t=512 d=64 e=64", "g=12 s=512 t=512 d=64 e=64 causal=1"};
     }
     static inline const Tunable tile_rows{"rows"}, tile_cols{"cols"}, tile_keys{"keys"};
@@ -165,6 +176,43 @@ struct AttentionKernel : Op {
             .reorder(u, r)
             .vectorize(u, cpu.lanes)
             .unroll(u);
+    }
+    // Few queries, as when a sequence is extended by a token: k and v are read once, where they
+    // are, and each score is a product of rows.
+    void schedule_rows(const Cpu &cpu) {
+        if (fused()) return schedule_any(cpu);
+        promise_layout();
+        memory[1].dim(0).set_stride(1);
+        Func out = store();
+        Var to, ti, xo, xi, lane;
+        RVar d_vector, d_lane;
+        const Var query = var(1);
+        out.vectorize(var(0), cpu.lanes, Tail::GuardWithIf).parallel(query).parallel(var(2));
+        for (Func f : {row_max, total})
+            reduce_in_vectors(cpu, f, query);
+        inverse.compute_at(out, query);
+        for (Func f : {scaled_q, weight})
+            f.compute_at(out, query).vectorize(f.args()[0], cpu.lanes, Tail::GuardWithIf);
+        score.compute_at(out, query)
+            .split(t, to, ti, keys_at_once, Tail::ShiftInwards)
+            .vectorize(ti);
+        Func partial = dots.update()
+                           .split(along, d_vector, d_lane, cpu.lanes, Tail::GuardWithIf)
+                           .rfactor(d_lane, lane);
+        for (Func f : {dots, partial})
+            f.compute_at(score, to).bound_extent(t, keys_at_once).unroll(t);
+        dots.update().reorder(d_lane, t).atomic().vectorize(d_lane).unroll(t);
+        partial.bound_extent(lane, cpu.lanes).reorder_storage(lane, t, s, g).vectorize(lane);
+        partial.update().reorder(lane, t, d_vector).vectorize(lane).unroll(t);
+        mix_in_blocks(cpu);
+    }
+    // The products of weights and values of a query, in blocks of 256 keys, which bounds the error.
+    void mix_in_blocks(const Cpu &cpu) {
+        Func block_mix = mix.update().split(keys, ko, ki, 256, Tail::GuardWithIf).rfactor(ko, u);
+        mix.compute_at(store(), var(1)).vectorize(x, cpu.lanes, Tail::GuardWithIf);
+        mix.update().reorder(x, ko).vectorize(x, cpu.lanes, Tail::GuardWithIf);
+        block_mix.compute_at(mix, ko).vectorize(x, cpu.lanes, Tail::GuardWithIf);
+        block_mix.update().reorder(x, ki).vectorize(x, cpu.lanes, Tail::GuardWithIf);
     }
     // Takes every shape and stride: one query at a time, with guarded vectors.
     void schedule_any(const Cpu &cpu) {

@@ -32,6 +32,7 @@ struct Matmul : Product {
                    "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1",
                    "g=2 m=6 k=65 n=3 transpose_b=1",
                    "g=1 m=8 k=17 n=5",
+                   "g=2 m=35 k=131 n=3",
                    "g=1 m=13 k=20 n=10",
                    "g=1 m=96 k=20 n=96",
                    "g=1 m=97 k=20 n=290",
@@ -61,6 +62,9 @@ struct Matmul : Product {
         const DimExpr along_k = stride(b, 1) == 1 && stride(a) == 1;
         add(dot_row(along_k && d.m < 8 && d.n >= 4));
         add(dot_column(along_k && d.n < 8 && d.m >= 4));
+        // Enough rows pay for the copy of a b that is contiguous along n.
+        add(dot_column_packed(in_rows && stride(a) == 1 && d.n < 8 && d.n > 1 && d.m >= 32 &&
+                              d.k >= 4 * lanes));
 
         // b is contiguous along n and read in place. Tiles are one vector, several vectors or half
         // a vector wide, or a single row. `narrow` is chosen if tiles of `direct` would compute

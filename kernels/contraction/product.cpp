@@ -84,6 +84,10 @@ Variant Product::dot_row(const DimExpr &when) {
 Variant Product::dot_column(const DimExpr &when) {
     return tiled("dot_column", when, [this](const Cpu &cpu) { schedule_dot(cpu, 4, 1); });
 }
+Variant Product::dot_column_packed(const DimExpr &when) {
+    return tiled("dot_column_packed", when,
+                 [this](const Cpu &cpu) { schedule_dot(cpu, 4, 1, true); });
+}
 Variant Product::packed(const DimExpr &when) {
     return tiled("packed", when, [this](const Cpu &cpu) {
         const int v = cpu.lanes;
@@ -217,10 +221,11 @@ void Product::schedule_direct(const Cpu &cpu, const Tile &t) {
 }
 
 // Both operands are contiguous along k: the vectors run along k and hold partial sums, which are
-// added horizontally at the end. A tile is a few rows or a few columns.
-void Product::schedule_dot(const Cpu &cpu, int rows, int columns) {
+// added horizontally at the end. A tile is a few rows or a few columns. With `pack_b`, b is
+// contiguous along n and becomes so along k by a copy.
+void Product::schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b) {
     memory[0].dim(0).set_stride(1);
-    memory[1].dim(1).set_stride(1);
+    memory[1].dim(pack_b ? 0 : 1).set_stride(1);
     Func out = store();
     const Var batch = var(2);
     Var jo, ji, io, ii, task;
@@ -244,6 +249,12 @@ void Product::schedule_dot(const Cpu &cpu, int rows, int columns) {
         .unroll(u);
     partial.update().reorder(u, j, i, ko).vectorize(u, cpu.lanes).unroll(u).unroll(j).unroll(i);
     sum.update().reorder(ki, j, i).atomic().vectorize(ki).unroll(j).unroll(i);
+    if (pack_b) {
+        Func panel = b.in(partial);
+        const std::vector<Var> at = panel.args();
+        panel.compute_root().reorder_storage(at[1], at[0], at[2]).reorder(at[1], at[0], at[2]);
+        panel.vectorize(at[1], cpu.lanes, Tail::GuardWithIf);
+    }
     const int lanes_of_row = std::min(columns, cpu.lanes);
     schedule_epilogue(inner, Tile(lanes_of_row, columns / lanes_of_row, rows));
     run_in_parallel(out.specialize(may_run_in_parallel(cpu, rows, columns)), {batch, task});

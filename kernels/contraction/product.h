@@ -53,6 +53,7 @@ struct Product : Op {
     // vectors along k
     Variant dot_row(const DimExpr &when);
     Variant dot_column(const DimExpr &when);
+    Variant dot_column_packed(const DimExpr &when);
     // panels of b are packed, or b is read in place
     Variant packed(const DimExpr &when);
     Variant narrow(const DimExpr &when);
@@ -88,7 +89,7 @@ private:
     void schedule_packed(const Cpu &cpu, const Tile &t, bool transposed);
     void schedule_pairs(const Cpu &cpu, const Tile &t);
     void schedule_direct(const Cpu &cpu, const Tile &t);
-    void schedule_dot(const Cpu &cpu, int rows, int columns);
+    void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 
     // The steps they are made of.
     Func sum_in_blocks(const Cpu &cpu);

@@ -20,6 +20,7 @@ Conv2dDx::Conv2dDx()
     add(depthwise(*this, 3, 1));
     add(depthwise(*this, 3, 2));
     add(depthwise(*this, 0, 1));
+    add(depthwise(*this, 0, 2));
     add(direct(*this));
 }
 
@@ -75,6 +76,8 @@ Conv2dDweight::Conv2dDweight()
     add(images_in_lanes(*this));
     add(depthwise(*this, 3, 1));
     add(depthwise(*this, 3, 2));
+    add(depthwise(*this, 0, 1));
+    add(depthwise(*this, 0, 2));
     add(direct(*this));
 }
 

@@ -45,6 +45,16 @@ Convolution::Convolution(const std::string &name, const std::string &signature)
         let(join, d.u == 1 && d.v == 1 && d.stride_h == 1 && d.stride_w == 1 &&
                       d.border_top + d.border_bottom + d.border_left + d.border_right == 0);
     }
+    // Pixels of a map of width 1 are contiguous as a row, which vectors fill.
+    let(d.swap_h_w, d.w == 1 && d.v == 1 && d.ow == 1 && d.h > 1);
+    // A group is a convolution of its own, which every variant may compute. If it has few products,
+    // the calls dominate.
+    let(d.c_per_group, d.c / max(d.group, 1));
+    let(d.o_per_group, d.o / max(d.group, 1));
+    let(d.loop_group,
+        d.group > 1 && d.c > d.group &&
+            min(d.n * d.oh * d.ow, 65536) * min(d.o_per_group * d.c_per_group * d.u * d.v, 65536) >=
+                65536);
     declare_conditions();
     contract = {Contract::products, 8};
     declare_problems();
@@ -91,6 +101,12 @@ void Convolution::declare_problems() {
                "n=1 c=3 h=59 w=61 o=3 u=3 v=3 stride=2,2 pad_mode=pad padding=1,1,1,1 group=3",
                "n=1 c=2 h=10 w=17 o=2 u=5 v=4 pad_mode=pad padding=3,2,1,0 dilation=2,1 group=2",
                "n=1 c=3 h=11 w=13 o=6 u=5 v=5 stride=2,2 pad_mode=same group=3",
+               "n=1 c=3 h=9 w=18 o=3 u=5 v=5 pad_mode=same group=3",
+               "n=1 c=2 h=8 w=9 o=2 u=7 v=7 pad_mode=same group=2",
+               "n=2 c=2 h=13 w=19 o=2 u=5 v=5 stride=2,2 pad_mode=same group=2",
+               "n=1 c=24 h=6 w=10 o=32 u=3 v=3 pad_mode=pad padding=1,0,1,1 group=2",
+               "n=2 c=32 h=8 w=16 o=64 u=1 v=1 group=2",
+               "n=2 c=3 h=37 w=1 o=5 u=5 v=1 stride=2,3 pad_mode=pad padding=2,1,0,0 dilation=1,3",
                "n=1 c=33 h=9 w=11 o=6 u=3 v=3 stride=2,2 pad_mode=same",
                "n=2 c=33 h=11 w=13 o=29 u=1 v=1 stride=2,2",
                "n=1 c=32 h=12 w=11 o=13 u=3 v=3 stride=2,2 pad_mode=same",

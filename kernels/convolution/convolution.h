@@ -32,6 +32,10 @@ struct ConvolutionDims {
     Dim reach_w{"reach_w"}, near_w{"near_w"}, tap_w{"tap_w"}, column_of_tap{"column_of_tap"};
     // true if a map's rows may be read as one row
     Dim join_h_w{"join_h_w"}, join_oh_ow{"join_oh_ow"};
+    // true if columns are taken for rows, and if kernels are called group by group
+    Dim swap_h_w{"swap_h_w"}, loop_group{"loop_group"};
+    // channels of a group
+    Dim c_per_group{"c_per_group"}, o_per_group{"o_per_group"};
 };
 
 class Convolution : public Op {

@@ -15,6 +15,8 @@ void Depthwise::define(const PaddedMap &map, const Func &filter, int stride, int
     side_ = side;
     stride_ = stride;
     lanes_ = lanes;
+    across_ = across;
+    down_ = down;
     map_ = map;
     r_ = side ? RDom(0, side, 0, side) : RDom(0, across.extent, 0, down.extent);
     if (side && map.by_rows) {
@@ -148,31 +150,68 @@ void Depthwise::sums(const Func &o, const Var &at, int lanes, int rows) const {
     else
         sum.update().reorder(x, r_.x, r_.y, y);
     sum.update().vectorize(x).unroll(y);
-    if (side_) sum.update().unroll(RVar(r_.x)).unroll(RVar(r_.y));
+    const auto unroll_taps = [&](auto stage) { stage.unroll(RVar(r_.x)).unroll(RVar(r_.y)); };
+    if (side_) return unroll_taps(sum.update());
+    // Unrolled taps of neighbouring rows share their loads.
+    for (const int side : {5, 7}) {
+        unroll_taps(sum.update().specialize(across_.extent == side && down_.extent == side &&
+                                            across_.dilation == 1 && down_.dilation == 1));
+    }
+}
+
+void DepthwiseTaps::add_lanes(int lanes) {
+    lane_ = RDom(0, lanes);
+    total_(v, u, k) += sum_(lane_, v, u, k);
 }
 
 void DepthwiseTaps::define(const PaddedMap &map, const PaddedMap &dy, int stride, int side,
-                           const Expr &w, const Expr &h, const Expr &images, int lanes) {
+                           const Pixels &pixels, int lanes) {
     map_ = map;
     dy_ = dy;
-    r_ = RDom(0, (w + lanes - 1) / lanes, 0, h, 0, images);
-    lane_ = RDom(0, lanes);
+    r_ = RDom(0, (pixels.w + lanes - 1) / lanes, 0, pixels.h, 0, pixels.images);
     const Expr x = r_.x * lanes + l;
     sum_(l, v, u, k) += dy(x, r_.y, k, r_.z) * map(x * stride + v, r_.y * stride + u, k, r_.z);
-    total_(v, u, k) += sum_(lane_, v, u, k);
     sum_.bound(v, 0, side).bound(u, 0, side);
+    add_lanes(lanes);
+}
+
+void DepthwiseTaps::define(const PaddedMap &map, const PaddedMap &dy, int stride,
+                           const Depthwise::Taps &across, const Depthwise::Taps &down,
+                           const Pixels &pixels, int lanes) {
+    any_size_ = true;
+    map_ = map;
+    dy_ = dy;
+    r_ = RDom(0, (pixels.w + lanes - 1) / lanes, 0, pixels.h);
+    images_ = RDom(0, pixels.images);
+    const Expr x = r_.x * lanes + l;
+    terms_(l, v, u, k, n) += dy(x, r_.y, k, n) * map(x * stride + v * across.dilation,
+                                                     r_.y * stride + u * down.dilation, k, n);
+    sum_(l, v, u, k) += terms_(l, v, u, k, images_);
+    add_lanes(lanes);
 }
 
 void DepthwiseTaps::schedule(const Cpu &cpu, Func o) const {
+    Func terms = terms_;
     Func sum = sum_;
     Func total = total_;
     o.parallel(o.args()[3]);
     total.compute_at(o, o.args()[3]);
     total.update().atomic().vectorize(RVar(lane_));
-    sum.compute_at(o, o.args()[3]).vectorize(l, cpu.lanes).unroll(v).unroll(u);
-    sum.update().reorder(l, v, u, r_.x, r_.y, r_.z).vectorize(l, cpu.lanes).unroll(v).unroll(u);
-    map_.compute_at(sum, RVar(r_.z), cpu.lanes);
-    dy_.compute_at(sum, RVar(r_.z), cpu.lanes);
+    sum.compute_at(o, o.args()[3]).vectorize(l, cpu.lanes);
+    if (any_size_) {
+        const int across = 5;  // taps of a row that are summed at the same time
+        Var vo, vi;
+        sum.update().split(v, vo, vi, across, guard).reorder(l, vi, vo, u, images_);
+        sum.update().vectorize(l, cpu.lanes);
+        terms.compute_at(sum, vo).bound_extent(v, across).vectorize(l, cpu.lanes).unroll(v);
+        terms.update().reorder(l, v, r_.x, r_.y).vectorize(l, cpu.lanes).unroll(v);
+    } else {
+        sum.unroll(v).unroll(u);
+        sum.update().reorder(l, v, u, r_.x, r_.y, r_.z).vectorize(l, cpu.lanes).unroll(v).unroll(u);
+    }
+    const RVar image = any_size_ ? RVar(images_) : RVar(r_.z);
+    map_.compute_at(sum, image, cpu.lanes);
+    dy_.compute_at(sum, image, cpu.lanes);
 }
 
 }  // namespace halyard

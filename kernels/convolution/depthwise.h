@@ -34,6 +34,7 @@ private:
     void sums(const Func &o, const Var &at, int lanes, int rows) const;
 
     int side_ = 0, stride_ = 1, lanes_ = 0;
+    Taps across_, down_;
     int tile_ = 0;  // results in a vector of by_tiles(), else 0
     PaddedMap map_;
     // line(l, j, b, ..) is lane l of vector j of the lines, one line after the other, of tile b of
@@ -43,13 +44,20 @@ private:
     Var x{"x"}, y{"y"}, k{"k"}, n{"n"}, l{"l"}, j{"j"}, b{"b"};
 };
 
-// The gradient in square filters of `side` without dilation: the sum over images and pixels of
-// dy(x, y) * map(x * stride + v, ..).
+// The gradient in filters: the sum over images and pixels of
+// dy(x, y) * map(x * stride + v * dilation, ..).
 class DepthwiseTaps {
 public:
-    // dy has no zeros in front of it; w and h are its extents.
+    // dy has no zeros in front of it.
+    struct Pixels {
+        Halide::Expr w, h, images;  // the extents of dy
+    };
+    // Defines the gradient in square filters of `side` without dilation.
     void define(const PaddedMap &map, const PaddedMap &dy, int stride, int side,
-                const Halide::Expr &w, const Halide::Expr &h, const Halide::Expr &images,
+                const Pixels &pixels, int lanes);
+    // Defines it in filters of any size.
+    void define(const PaddedMap &map, const PaddedMap &dy, int stride,
+                const Depthwise::Taps &across, const Depthwise::Taps &down, const Pixels &pixels,
                 int lanes);
     Halide::Expr at(const Halide::Expr &v, const Halide::Expr &u, const Halide::Expr &k) const {
         return total_(v, u, k);
@@ -59,10 +67,13 @@ public:
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
+    void add_lanes(int lanes);
     PaddedMap map_, dy_;
-    Func sum_{"sum"}, total_{"total"};
-    Halide::RDom r_, lane_;
-    Var l{"l"}, v{"v"}, u{"u"}, k{"k"};
+    bool any_size_ = false;
+    // The sums of an image, of all images, and of all lanes.
+    Func terms_{"terms"}, sum_{"sum"}, total_{"total"};
+    Halide::RDom r_, images_, lane_;
+    Var l{"l"}, v{"v"}, u{"u"}, k{"k"}, n{"n"};
 };
 
 }  // namespace halyard

@@ -91,8 +91,13 @@ public:
     void algorithm(const Build &build) override {
         const PaddedMap map("map", op.in_x, {size(d.w), pad_left}, {size(d.h), pad_top});
         const PaddedMap padded_dy("edged", op.dy, {size(d.ow), 0}, {size(d.oh), 0});
-        depthwise.define(map, padded_dy, stride_, side_, size(d.ow), size(d.oh), size(d.n),
-                         build.lanes);
+        const DepthwiseTaps::Pixels pixels = {size(d.ow), size(d.oh), size(d.n)};
+        if (side_) {
+            depthwise.define(map, padded_dy, stride_, side_, pixels, build.lanes);
+        } else {
+            depthwise.define(map, padded_dy, stride_, {size(d.v), dil_w}, {size(d.u), dil_h},
+                             pixels, build.lanes);
+        }
         op.dweight(x, y, c, n) = depthwise.at(x, y, n);
     }
     void schedule(const Cpu &cpu) override {

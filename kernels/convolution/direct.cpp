@@ -45,6 +45,8 @@ public:
         op.from_zero();
         op.pixel_tiles(cpu, padded, sum, r);
         store().specialize(op.groups == 1 && stride_w == 1 && dil_w == 1);
+        store().specialize(op.groups == 1 && stride_w == 2 && dil_w == 1);
+        store().specialize(stride_w == 1 && dil_w == 1);
         store().specialize(op.groups == 1);
     }
     using Implementation::schedule;
@@ -89,8 +91,8 @@ private:
 // whole vectors. docs/kernel_measurements.md, "Few products a result".
 DimExpr has_enough_products(const ConvolutionDims &d) {
     const DimExpr products = d.c * d.u * d.v;
-    return d.stride_w > 1 || d.ow < 16 || products > 256 ||
-           (products > 32 && d.ow * 8 < ceil_div(d.ow, lanes) * lanes * 7);
+    return (d.stride_w > 1 && (d.stride_w > 2 || d.dil_w > 1 || products > 32)) || d.ow < 16 ||
+           products > 256 || (products > 32 && d.ow * 8 < ceil_div(d.ow, lanes) * lanes * 7);
 }
 
 // The sums of conv2d_dx: dy has zeros around it and, for a stride above 1, between its elements.

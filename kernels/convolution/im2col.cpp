@@ -163,13 +163,13 @@ Variant im2col(Conv2d &op) {
 
 Variant im2col(Conv2dDweight &op, int side) {
     const ConvolutionDims &d = op.d;
-    const DimExpr fits = d.group == 1 && d.u == side && d.v == side && d.c >= lanes && d.o >= 32;
+    const DimExpr fits = d.group == 1 && d.u == side && d.v == side && d.c >= lanes;
     if (side == 1) {
-        return variant_of<Im2colDweight>(op, "im2col_1x1", fits && op.stride(op.weight, 2) == 1,
-                                         side);
+        return variant_of<Im2colDweight>(op, "im2col_1x1",
+                                         fits && d.o >= outs && op.stride(op.weight, 2) == 1, side);
     }
     return variant_of<Im2colDweight>(op, "im2col_3x3",
-                                     fits && d.n * d.oh * d.ow <= 16 * d.o &&
+                                     fits && d.o >= 32 && d.n * d.oh * d.ow <= 16 * d.o &&
                                          op.stride(op.weight, 1) == side &&
                                          op.stride(op.weight, 2) == side * side,
                                      side);

@@ -59,6 +59,7 @@ struct Plan {
     std::vector<Output> outputs;
     std::vector<Scalar> scalars;
     Shape loops;                          // extents of the loops around the kernel
+    bool parallel_loops = false;          // their iterations may run in any order
     bool on_device = false;               // runs on a device other than the CPU
     bool simulated = false;               // runs on simulated_device()
     std::string stays_on_cpu;             // the reason why device() doesn't run it; else empty

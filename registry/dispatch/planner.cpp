@@ -79,8 +79,8 @@ public:
     // Plans for kernels of `backend`; "" stands for requested_backend().
     Planner(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
             const std::string &backend = "")
-        : op_(op), r_(op.record), sig_(op.signature), attrs_(attrs), in_(in.begin(), in.end()),
-          backend_(backend) {
+        : op_(op), r_(op.record), sig_(op.signature), attrs_(attrs), kernel_attrs_(attrs),
+          in_(in.begin(), in.end()), backend_(backend) {
         plan_.op = &op;
         called_.reserve(in_.size());
         for (OperandMeta &m : in_) {
@@ -97,6 +97,7 @@ public:
         bool settled = false;
         for (int pass = 0; pass < max_passes && !settled; pass++) {
             make_canonical();
+            if (wants_swap()) swap_rows_and_columns();
             settled = !c_.needs_copies && !mark_copies();
         }
         if (!settled)
@@ -105,6 +106,7 @@ public:
         if (backend_ != "cpu" && has_empty_tensor()) return on_cpu(explaining);
         const bool fits_cpu = std::ranges::all_of(
             c_.inputs, [&](const Layout &l) { return innermost_stride(l) == 1 || r_.any_strides; });
+        split_dimensions();
         join_rows();
         fill();
         if (may_downcast() && downcast()) return std::move(plan_);
@@ -119,6 +121,8 @@ private:
     const OpRecord &r_;
     const Signature &sig_;
     const Attrs &attrs_;
+    Attrs kernel_attrs_;    // attrs_, in the kernel's order of dimensions
+    bool swapped_ = false;  // kernels take columns for rows
     // The copy of an input: it is expanded to `shape` and dense with its dimensions in `order`.
     struct Copy {
         std::vector<int> order;  // empty: the input isn't copied
@@ -150,7 +154,7 @@ private:
         dims_.clear();
         orders_.assign(in_.size(), {});
         out_orders_.assign(sig_.outputs.size(), {});
-        bind_attributes(attrs_, dims_);
+        bind_attributes(kernel_attrs_, dims_);
         // Conditions on attributes come first: shapes are computed from attributes.
         check_conditions(r_, dims_, false);
         c_ = {};
@@ -290,7 +294,11 @@ private:
         std::vector<int> order(static_cast<size_t>(rank));
         for (int d = 0; d < rank; d++)
             order[d] = d;
-        if (channels_last() && rank == 4 && t.extents.size() == 4) return {0, 3, 1, 2};
+        if (rank == 4 && t.extents.size() == 4) {
+            if (channels_last()) order = {0, 3, 1, 2};
+            if (swapped_) std::swap(order[2], order[3]);
+            if (channels_last() || swapped_) return order;
+        }
         const int swap = attrs_.find("transpose_" + t.name);
         if (swap >= 0 && attrs_.integer(size_t(swap)) && rank >= 2)
             std::swap(order[rank - 1], order[size_t(rank) - 2]);
@@ -518,6 +526,59 @@ private:
         b.copy_order = copy;
         if (!copy.empty()) b.copy_shape = copy_shape;
         return b;
+    }
+
+    bool let_holds(const std::string &name) const {
+        const auto let = dims_.find(name);
+        return let != dims_.end() && let->second != 0;
+    }
+
+    // Returns true if let swap_h_w is not 0: kernels may take columns for rows.
+    bool wants_swap() const { return backend_ == "cpu" && !swapped_ && let_holds("swap_h_w"); }
+    // Lists of two integers are for (h, w), those of four for (top, bottom, left, right).
+    void swap_rows_and_columns() {
+        check_conditions(r_, dims_, true);  // its messages have the caller's names
+        swapped_ = true;
+        for (size_t k = 0; k < r_.attrs.size(); k++) {
+            const AttrSpec &a = r_.attrs[k];
+            if (a.kind != AttrKind::ints || a.parts.size() % 2 != 0) continue;
+            Ints list = attrs_.ints(k);
+            std::ranges::rotate(list, list.begin() + std::ssize(list) / 2);
+            kernel_attrs_.set(k, list);
+        }
+        make_canonical();
+    }
+
+    // Makes a loop around the kernel from attribute `a` where let loop_<a> is not 0: every
+    // dimension d with a let <d>_per_<a> is cut into that many parts, and the kernel gets one part
+    // of each and the attribute's value 1.
+    void split_dimensions() {
+        if (backend_ != "cpu") return;
+        for (const AttrSpec &a : r_.attrs) {
+            if (let_holds("loop_" + a.name)) split_by(a.name);
+        }
+    }
+    void split_by(const std::string &attr) {
+        const auto part_of = [&](const std::string &dim) {
+            const auto let = dims_.find(dim + "_per_" + attr);
+            return let == dims_.end() ? int64_t(0) : let->second;
+        };
+        c_.loops.push_back(dims_[attr]);
+        plan_.parallel_loops = true;
+        dims_[attr] = 1;
+        for (size_t k = 0; k < in_.size() + sig_.outputs.size(); k++) {
+            const std::vector<std::string> &names = spec_of(k).extents;
+            Layout &l = k < in_.size() ? c_.inputs[k] : c_.outputs[k - in_.size()];
+            const int first = l.shape.rank() - int(names.size());
+            int64_t step = 0;
+            for (size_t d = 0; d < names.size(); d++) {
+                const int64_t part = part_of(names[d]);
+                if (!part) continue;
+                l.shape[first + int(d)] = dims_[names[d]] = part;
+                step = part * l.strides[first + int(d)];
+            }
+            l.outer.push_back(step);
+        }
     }
 
     // Joins contiguous rows into one where let join_h_w is not 0: every tensor [..,h,w] becomes

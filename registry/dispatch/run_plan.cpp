@@ -68,46 +68,79 @@ struct Arguments {
     }
 };
 
-void call_kernel(const Plan &p, Arguments &a) {
-    if (p.simulated) return simulated_device().run(p, a.args);
-    const int status = p.on_device ? call_on_device(p.kernel->fn, a.args, a.buffers(),
-                                                    p.inputs.size(), p.outputs.size())
-                                   : p.kernel->fn(a.args);
-    if (status != 0) failed(p.op->record.name, status);
+// Returns the kernel's status.
+int try_kernel(const Plan &p, Arguments &a) {
+    return p.on_device ? call_on_device(p.kernel->fn, a.args, a.buffers(), p.inputs.size(),
+                                        p.outputs.size())
+                       : p.kernel->fn(a.args);
 }
 
-// Calls the kernel once for each step of the outer loops.
-void call_in_loops(const Plan &p, Arguments &a, const Tensor *in, const Tensor *out) {
-    const size_t inputs = p.inputs.size();
-    int64_t at[max_rank] = {};
-    const int rank = p.loops.rank();
-    for (int64_t i = 0, total = p.loops.elements(); i < total; i++) {
-        for (size_t k = 0; k < inputs + p.outputs.size(); k++) {
-            const Plan::Buffer &from = k < inputs ? p.inputs[k] : p.outputs[k - inputs];
+void call_kernel(const Plan &p, Arguments &a) {
+    if (p.simulated) return simulated_device().run(p, a.args);
+    if (const int status = try_kernel(p, a)) failed(p.op->record.name, status);
+}
+
+// The tensors and attributes of a call.
+struct Operands {
+    const Plan &plan;
+    const Tensor *in;
+    const Attrs &attrs;
+    const Tensor *out;
+
+    void add_to(Arguments &a) const {
+        const size_t inputs = plan.inputs.size();
+        for (size_t k = 0; k < inputs; k++)
+            a.add_buffer(k, plan.inputs[k], in[k]);
+        for (size_t k = 0; k < plan.scalars.size(); k++)
+            a.add_scalar(plan, k, attrs);
+        for (size_t k = 0; k < plan.outputs.size(); k++)
+            a.add_buffer(inputs + k, plan.outputs[k], out[k]);
+    }
+    // Makes the buffers those of iteration i of the plan's loops.
+    void move_to(Arguments &a, int64_t i) const {
+        int64_t at[max_rank] = {};
+        const int rank = plan.loops.rank();
+        for (int d = rank; d-- > 0; i /= plan.loops[d])
+            at[d] = i % plan.loops[d];
+        const size_t inputs = plan.inputs.size();
+        for (size_t k = 0; k < inputs + plan.outputs.size(); k++) {
+            const Plan::Buffer &from = k < inputs ? plan.inputs[k] : plan.outputs[k - inputs];
             const Tensor &t = k < inputs ? in[k] : out[k - inputs];
             int64_t offset = 0;
             for (int d = 0; d < rank; d++)
                 offset += at[d] * from.outer[d];
             a.buffers()[k].host = reinterpret_cast<uint8_t *>(t.impl()->data) + offset;
         }
-        call_kernel(p, a);
-        for (int d = rank - 1; d >= 0 && ++at[d] == p.loops[d]; d--)
-            at[d] = 0;
     }
+};
+
+// Calls the kernel for iteration i; `closure` is the call's Operands.
+int call_iteration(void *, int i, uint8_t *closure) {
+    const Operands &call = *reinterpret_cast<const Operands *>(closure);
+    announce_call(&call.plan);
+    Arguments a;
+    call.add_to(a);
+    call.move_to(a, i);
+    return try_kernel(call.plan, a);
 }
 
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
-    Arguments a;
-    const size_t inputs = p.inputs.size();
-    for (size_t k = 0; k < inputs; k++)
-        a.add_buffer(k, p.inputs[k], in[k]);
-    for (size_t k = 0; k < p.scalars.size(); k++)
-        a.add_scalar(p, k, attrs);
-    for (size_t k = 0; k < p.outputs.size(); k++)
-        a.add_buffer(inputs + k, p.outputs[k], out[k]);
+    Operands operands{p, in, attrs, out};
     announce_call(&p);
+    const int64_t iterations = p.loops.empty() ? 1 : p.loops.elements();
+    if (p.parallel_loops && iterations <= INT32_MAX) {
+        const int status = halide_do_par_for(nullptr, call_iteration, 0, int(iterations),
+                                             reinterpret_cast<uint8_t *>(&operands));
+        if (status != 0) failed(p.op->record.name, status);
+        return;
+    }
+    Arguments a;
+    operands.add_to(a);
     if (p.loops.empty()) return call_kernel(p, a);
-    call_in_loops(p, a, in, out);
+    for (int64_t i = 0; i < iterations; i++) {
+        operands.move_to(a, i);
+        call_kernel(p, a);
+    }
 }
 
 }  // namespace

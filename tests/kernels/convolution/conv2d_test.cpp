@@ -1,8 +1,11 @@
 // Tests conv2d and its gradients: MindSpore's numbers, NHWC, exact integers, threads, errors.
 #include <cstring>
 
+#include "primitives/library.h"
 #include "primitives/primitive.h"
 #include "registry/base/parallel.h"
+#include "registry/dispatch/force.h"
+#include "registry/dispatch/planner.h"
 #include "registry/tensor/memory.h"
 #include "tests/kernels/golden.h"
 #include "tests/registry/expect_error.h"
@@ -160,6 +163,89 @@ TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
         }
     }
     set_threads(before);
+}
+
+Plan plan_of(const std::string &op, const std::vector<Tensor> &in, const Given &given) {
+    std::vector<OperandMeta> metas;
+    for (const Tensor &t : in)
+        metas.push_back(meta_of(t));
+    const RegisteredOp &registered = library().at(op);
+    return make_plan(registered, metas, Attrs(registered.record, given));
+}
+
+// Groups of enough products run one by one, as convolutions without groups.
+TEST(Conv2d, GroupsAreConvolutionsOfTheirOwn) {
+    const int64_t groups = 3, c = 16, o = 32;
+    const Tensor x = integers({2, groups * c, 9, 11}, 1);
+    const Tensor weight = integers({groups * o, c, 3, 3}, 2);
+    const Tensor dy = integers({2, groups * o, 9, 11}, 3);
+    const Given one = {{"pad_mode", "same"}};
+    const Given all = {{"pad_mode", "same"}, {"group", groups}};
+    for (const std::string op : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
+        std::vector<Tensor> in = {x, weight};
+        if (op != "conv2d") in.push_back(dy);
+        const Plan plan = plan_of(op, in, all);
+        EXPECT_EQ(plan.loops, Shape({groups})) << op;
+        EXPECT_EQ(plan.dims.at("group"), 1) << op;
+    }
+    const Tensor y = run_op("conv2d", {x, weight}, all);
+    const Tensor dx = run_op("conv2d_dx", {x, weight, dy}, all);
+    const Tensor dw = run_op("conv2d_dweight", {x, weight, dy}, all);
+    for (int64_t g = 0; g < groups; g++) {
+        const Tensor xg = x.slice(1, g * c, (g + 1) * c);
+        const Tensor wg = weight.slice(0, g * o, (g + 1) * o);
+        const Tensor dyg = dy.slice(1, g * o, (g + 1) * o);
+        const std::string name = "group " + std::to_string(g);
+        expect_close(y.slice(1, g * o, (g + 1) * o), run_op("conv2d", {xg, wg}, one), 0, name);
+        expect_close(dx.slice(1, g * c, (g + 1) * c), run_op("conv2d_dx", {xg, wg, dyg}, one), 0,
+                     name);
+        expect_close(dw.slice(0, g * o, (g + 1) * o), run_op("conv2d_dweight", {xg, wg, dyg}, one),
+                     0, name);
+    }
+    EXPECT_TRUE(
+        plan_of("conv2d", {integers({1, 4, 3, 3}, 1), integers({4, 2, 3, 3}, 2)}, {{"group", 2}})
+            .loops.empty());
+}
+
+// A map of width 1 is computed as one of height 1, whose pixels fill vectors.
+TEST(Conv2d, MapsOfWidthOneAreRows) {
+    const auto turned = [](const Tensor &t) { return t.transpose({0, 1, 3, 2}).copy(); };
+    const Tensor x = integers({2, 6, 40, 1}, 1);
+    const Tensor weight = integers({8, 3, 5, 1}, 2);
+    const Given down = {{"pad_mode", "pad"},
+                        {"stride", Ints{2, 3}},
+                        {"group", 2},
+                        {"dilation", Ints{2, 1}},
+                        {"padding", Ints{3, 1, 0, 0}}};
+    const Given across = {{"pad_mode", "pad"},
+                          {"stride", Ints{3, 2}},
+                          {"group", 2},
+                          {"dilation", Ints{1, 2}},
+                          {"padding", Ints{0, 0, 3, 1}}};
+    const Tensor y = run_op("conv2d", {x, weight}, down);
+    EXPECT_EQ(plan_of("conv2d", {x, weight}, down).dims.at("w"), 40);
+    expect_close(turned(y), run_op("conv2d", {turned(x), turned(weight)}, across), 0, "y");
+    const Tensor dy = integers(y.shape(), 3);
+    for (const char *op : {"conv2d_dx", "conv2d_dweight"}) {
+        const Tensor d = run_op(op, {x, weight, dy}, down);
+        expect_close(turned(d), run_op(op, {turned(x), turned(weight), turned(dy)}, across), 0, op);
+    }
+    // 16-bit floats, which the baseline computes in f32, and NHWC
+    {
+        const Force force(Isa::baseline, "");
+        const Tensor half = run_op("conv2d", {x.to(DType::f16), weight.to(DType::f16)}, down);
+        expect_close(half, y.to(DType::f16), 0, "f16");
+    }
+    Given last = down;
+    last.push_back({"data_format", "NHWC"});
+    const auto moved = [](const Tensor &t) { return t.transpose({0, 2, 3, 1}).copy(); };
+    expect_close(run_op("conv2d", {moved(x), moved(weight)}, last), moved(y), 0, "NHWC");
+    try {
+        run_op("conv2d", {x, integers({8, 3, 50, 1}, 2)}, {{"group", 2}});
+        FAIL() << "a filter of 50 rows on 40";
+    } catch (const Error &e) {
+        EXPECT_NE(std::string(e.what()).find("dil_h"), std::string::npos) << e.what();
+    }
 }
 
 TEST(Conv2d, RejectsInvalidArguments) {
