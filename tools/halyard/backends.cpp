@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "dsl/all_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
+#include "dsl/kernel.h"
 #include "registry/base/program.h"
 #include "registry/base/text.h"
 #include "tools/halyard/rejections.h"
@@ -18,15 +21,32 @@ bool chip_lacks(const std::string &dtypes) {
     return has("f64") || has("bf16") || has("i64");
 }
 
+bool has_kernel(const OpInfo &op, const std::string &backend, const std::string &dtypes) {
+    return std::ranges::any_of(*op.kernels, [&](const KernelEntry &k) {
+        return k.backend == backend && k.dtypes == dtypes;
+    });
+}
+
+// Returns true if an op without a reason against it has a CUDA kernel: Halide accepts its schedule.
+bool has_cuda_kernel(const std::string &op, const std::string &dtypes) {
+    try {
+        Instance i;
+        i.backend = "cuda";
+        i.dtypes = dtypes;
+        i.variant = gpu::variant(*op_table().make(op));
+        const Kernel scheduled(op_table().make(op), i);
+    } catch (const Error &) {
+        return false;
+    }
+    return true;
+}
+
 Backend with_kernels(const OpInfo &op, const std::string &name) {
     Backend b;
     b.name = name;
     std::vector<std::string> missing;
     for (const std::string &dtypes : op.record->dtypes) {
-        const bool has = std::any_of(
-            op.kernels->begin(), op.kernels->end(),
-            [&](const KernelEntry &k) { return k.backend == name && k.dtypes == dtypes; });
-        (has ? b.dtypes : missing).push_back(dtypes);
+        (has_kernel(op, name, dtypes) ? b.dtypes : missing).push_back(dtypes);
     }
     if (b.dtypes.empty()) {
         b.why_not.push_back("no kernels in this build");
@@ -73,6 +93,25 @@ std::vector<Backend> backends_of(const OpInfo &op) {
     cpu.name = "cpu";
     cpu.dtypes = op.record->dtypes;
     return {cpu, of_its_parts("opencl"), of_its_parts("ascend")};
+}
+
+std::vector<MissingKernel> missing_kernels(const OpInfo &op, const std::string &device) {
+    static const bool listed =
+        [] {  // a library of other ops may have filled the table with its own
+            list_all_ops(op_table());
+            return true;
+        }();
+    const std::string &name = op.record->name;
+    const OpPtr source = listed ? op_table().make(name) : nullptr;
+    std::vector<MissingKernel> all;
+    for (const std::string &dtypes : op.record->dtypes) {
+        if (!has_kernel(op, "cpu", dtypes)) continue;
+        const std::string why = source ? gpu::no_kernel_reason(*source, dtypes) : "";
+        const bool has = device == "cuda" ? source && why.empty() && has_cuda_kernel(name, dtypes)
+                                          : has_kernel(op, device, dtypes);
+        if (!has) all.push_back({dtypes, why});
+    }
+    return all;
 }
 
 }  // namespace halyard::command

@@ -20,4 +20,14 @@ struct Backend {
 // empty, and `why_not` has that reason.
 std::vector<Backend> backends_of(const OpInfo &op);
 
+// A set of dtypes that an op has a CPU kernel for and none for a device.
+struct MissingKernel {
+    std::string dtypes;
+    std::string why;  // empty if no reason is known
+};
+
+// Returns them in the order of the record. `device` is "opencl" or "cuda". This build's kernels are
+// those of OpenCL. Kernels for CUDA are made when a check asks for them; here they are scheduled.
+std::vector<MissingKernel> missing_kernels(const OpInfo &op, const std::string &device);
+
 }  // namespace halyard::command

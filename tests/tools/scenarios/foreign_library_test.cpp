@@ -67,6 +67,16 @@ TEST_F(ForeignLibrary, BenchReportsACrash) {
         << r.err;
 }
 
+// The op file allows GPU kernels of these ops, and the library was built without any.
+TEST_F(ForeignLibrary, OpsFailsForMissingKernelsWithoutAReason) {
+    const Result r = run("ops --missing --device opencl");
+    EXPECT_EQ(r.status, 1) << r.out;
+    EXPECT_TRUE(std::regex_search(r.out, std::regex(R"(\nstranger_crash +f32 +NO REASON\n)")))
+        << r.out;
+    EXPECT_EQ(r.out.find("\nabs                          f32 "), std::string::npos) << r.out;
+    EXPECT_EQ(r.out.find(", 0 of them without a reason"), std::string::npos) << r.out;
+}
+
 TEST_F(ForeignLibrary, OtherCommandsReportACrash) {
     save("x.npy", Tensor::zeros({7}));
     const std::string fuzz_case = std::string("\"f32/") + name_of(host_isa()) + " n=7 seed:1\"";

@@ -152,8 +152,8 @@ void print_line(const OpInfo &op) {
 }
 
 struct OpsOptions {
-    std::string name, family, dtype;
-    bool json = false, all = false, no_gradient = false;
+    std::string name, family, dtype, device;
+    bool json = false, all = false, no_gradient = false, missing = false;
 };
 
 // Compares the beginning of a family's name without regard to case: "norm" selects Normalization.
@@ -215,6 +215,25 @@ int list(const OpsOptions &o) {
     return 0;
 }
 
+// Prints a line for each set of dtypes that an op has a CPU kernel for and none for the device.
+// Returns 1 if the reason of one of them is unknown.
+int list_missing(const OpsOptions &o) {
+    size_t missing = 0, unexplained = 0;
+    for (auto &[op_name, op] : op_infos()) {
+        if (!is_selected(op, o)) continue;
+        for (const MissingKernel &m : missing_kernels(op, o.device)) {
+            const std::string why = m.why.empty() ? "NO REASON" : m.why;
+            std::printf("%-28s %-12s %s\n", op_name.c_str(), m.dtypes.c_str(), why.c_str());
+            missing++;
+            unexplained += m.why.empty();
+        }
+    }
+    std::printf("%zu sets of dtypes have a CPU kernel and none for %s, %zu of them without a "
+                "reason\n",
+                missing, o.device.c_str(), unexplained);
+    return unexplained ? 1 : 0;
+}
+
 }  // namespace
 
 void add_ops(CLI::App &app, Run &selected) {
@@ -227,13 +246,25 @@ void add_ops(CLI::App &app, Run &selected) {
     sub->add_option("--dtype", o->dtype, "Only ops with kernels for this dtype");
     sub->add_flag("--no-gradient", o->no_gradient, "Only ops without a gradient");
     sub->add_flag("--all", o->all, "Also internal ops, on lines of their own");
+    sub->add_flag("--missing", o->missing,
+                  "Only what has a CPU kernel and none for the device, with the reason; the exit "
+                  "status is 1 if one has no reason");
+    sub->add_option("--device", o->device, "With --missing: opencl or cuda; default: opencl")
+        ->check(CLI::IsMember({"opencl", "cuda"}));
     sub->callback([o, sub, &selected] {
         if (!o->name.empty()) {
             refuse(*sub, "with the name of an op",
                    {"--family", "--dtype", "--no-gradient", "--all"});
         }
         if (o->json) refuse(*sub, "with --json, which lists internal ops too", {"--all"});
-        selected = [o] { return list(*o); };
+        if (o->missing) {
+            refuse(*sub, "with --missing, which lists internal ops too",
+                   {"name", "--json", "--all"});
+            if (o->device.empty()) o->device = "opencl";
+        } else {
+            refuse(*sub, "without --missing", {"--device"});
+        }
+        selected = [o] { return o->missing ? list_missing(*o) : list(*o); };
     });
 }
 

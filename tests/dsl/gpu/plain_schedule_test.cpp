@@ -1,0 +1,98 @@
+// Tests the schedule that ops have on a GPU unless they state their own: sums are trees, single
+// ones and those in the components of a Tuple.
+#include "dsl/gpu/plain_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bench/harness/case.h"
+#include "dsl/all_ops.h"
+#include "primitives/library.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/force.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+namespace {
+
+// The sums of each row's elements and of their squares. A sum of 20,000 terms one after another has
+// an error of about 20 ulps.
+struct RowMoments : Op {
+    RowMoments(const std::string &name, bool in_tuple)
+        : Op(name, "x[n,c] -> first[n] second[n]"), in_tuple(in_tuple) {
+        dtypes = {"f32"};
+        contract = {Contract::normwise, 4};
+        samples = {"n=1 c=1", "n=2 c=63", "n=2 c=64", "n=3 c=65", "n=2 c=4161", "n=8 c=20000"};
+        let("x_least", "1");
+    }
+    const bool in_tuple;
+    Func x = input("x");
+    Func first = output("first"), second = output("second");
+    Func sums{"sums"}, squares{"squares"};
+    Var n{"n"};
+
+    void algorithm() override {
+        const RDom k(0, size("c"));
+        const Expr v = x(k, n);
+        if (in_tuple) {
+            sums(n) = Halide::Tuple(0_r, 0_r);
+            sums(n) = Halide::Tuple(sums(n)[0] + v, sums(n)[1] + v * v);
+            first(n) = sums(n)[0];
+            second(n) = sums(n)[1];
+        } else {
+            sums(n) += v;
+            squares(n) += v * v;
+            first(n) = sums(n);
+            second(n) = squares(n);
+        }
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            for (int64_t j = 0; j < p["c"]; j++) {
+                const double v = p("x")(i, j);
+                p("first")(i) += v;
+                p("second")(i) += v * v;
+            }
+        }
+    }
+};
+struct SingleSums : RowMoments {
+    SingleSums() : RowMoments("single_sums", false) {}
+};
+struct TupleSums : RowMoments {
+    TupleSums() : RowMoments("tuple_sums", true) {}
+};
+
+template<class T> std::vector<std::string> failures() {
+    const T op;
+    op_table().add<T>();
+    static const OpFile file{"", {op}, {}};
+    library().add({&file});
+    const Report r = run_check(op, "cuda", check_cuda, {});
+    EXPECT_GT(r.passed, 6) << "samples, special values and exact mode";
+    return r.failures;
+}
+
+TEST(PlainSchedule, SumsAreTrees) {
+    EXPECT_THAT(failures<SingleSums>(), testing::IsEmpty());
+}
+TEST(PlainSchedule, SumsInATupleAreTrees) {
+    EXPECT_THAT(failures<TupleSums>(), testing::IsEmpty());
+}
+
+// Rows that are longer than those of the op's samples.
+TEST(PlainSchedule, LongRowsOfLayerNormKeepItsBound) {
+    if (!op_table().make("layer_norm_kernel")) list_all_ops(op_table());
+    const OpPtr op = op_table().make("layer_norm_kernel");
+    EXPECT_THAT(run_check(*op, "cuda", check_cuda, {}).failures, testing::IsEmpty());
+    Case c(*op, "n=131 c=8192", "f32", 6);
+    c.solve(*op);
+    const Force force(host_isa(), "", "cuda");
+    const Tensor y = dispatch(c.registered, c.in, c.attrs)[0];
+    EXPECT_EQ(compare(*op, "y", y, c.problem), "");
+}
+
+}  // namespace
+}  // namespace halyard::check
