@@ -79,21 +79,34 @@ private:
             f /= common;
         s.constant = s.constant >= 0 ? s.constant / common : -((-s.constant + common - 1) / common);
     }
-    // Returns the unknown whose elimination leaves fewest inequalities.
+    // Counts the inequalities in which an unknown has a positive and a negative factor.
+    struct Signs {
+        int64_t positive = 0, negative = 0;
+        bool positive_ones = true, negative_ones = true;  // all those factors are 1 or -1
+
+        void count(int64_t factor) {
+            (factor > 0 ? positive : negative)++;
+            (factor > 0 ? positive_ones : negative_ones) &= std::abs(factor) == 1;
+        }
+        // Returns true if the elimination is exact for integers, and not only for fractions.
+        bool is_exact() const { return positive_ones || negative_ones; }
+        int64_t more() const { return positive * negative - positive - negative; }
+    };
+    // Returns the unknown whose elimination is exact for integers and leaves fewest inequalities.
     static std::optional<std::string> cheapest(const std::vector<Sum> &left) {
-        std::map<std::string, std::pair<int64_t, int64_t>> signs;
+        std::map<std::string, Signs> signs;
         for (const Sum &s : left)
             for (auto &[name, f] : s.terms)
-                (f > 0 ? signs[name].first : signs[name].second)++;
-        std::optional<std::string> best;
-        int64_t least = 0;
-        for (auto &[name, n] : signs) {
-            const int64_t more = n.first * n.second - n.first - n.second;
-            if (best && more >= least) continue;
-            best = name;
-            least = more;
+                signs[name].count(f);
+        const std::pair<const std::string, Signs> *best = nullptr;
+        for (auto &candidate : signs) {
+            const Signs &n = candidate.second;
+            const bool is_better = !best || (n.is_exact() != best->second.is_exact()
+                                                 ? n.is_exact()
+                                                 : n.more() < best->second.more());
+            if (is_better) best = &candidate;
         }
-        return best;
+        return best ? std::optional(best->first) : std::nullopt;
     }
     // Returns true if the next step can't overflow.
     static bool is_small(const Sum &s) {
@@ -139,7 +152,7 @@ public:
 
 private:
     static constexpr int max_depth = 9;
-    static constexpr int max_trials = 20;
+    static constexpr int max_trials = 200;
 
     // Either of both formulas holds.
     struct Alternative {
@@ -154,14 +167,39 @@ private:
         bool is_contradictory = false;
     };
 
-    bool refutes(State s, int depth) {
+    // Adds the formulas to the inequalities. Returns true if they contradict each other.
+    bool settle(State &s) {
         while (!s.formulas.empty() && !s.is_contradictory) {
             const Expr f = s.formulas.back();
             s.formulas.pop_back();
             add(s, f);
         }
-        if (s.is_contradictory || s.inequalities.are_contradictory()) return true;
-        if (s.alternatives.empty() || depth >= max_depth || ++trials_ > max_trials) return false;
+        trials_++;
+        return s.is_contradictory || s.inequalities.are_contradictory();
+    }
+    bool settle_with(State s, const Expr &f) {
+        s.formulas.push_back(f);
+        return settle(s);
+    }
+    // Looks for an alternative of which one side is impossible, and adds the other side. Returns
+    // false if there is none.
+    bool take_only_sides(State &s) {
+        for (size_t k = s.alternatives.size(); k-- > 0;) {
+            if (trials_ > max_trials) return false;
+            const Alternative either = s.alternatives[k];
+            const bool not_a = settle_with(s, either.a);
+            if (!not_a && !settle_with(s, either.b)) continue;
+            s.alternatives.erase(s.alternatives.begin() + long(k));
+            s.formulas.push_back(not_a ? either.b : either.a);
+            return true;
+        }
+        return false;
+    }
+    bool refutes(State s, int depth) {
+        do {
+            if (settle(s)) return true;
+        } while (take_only_sides(s));
+        if (s.alternatives.empty() || depth >= max_depth || trials_ > max_trials) return false;
         const Alternative next = s.alternatives.back();
         s.alternatives.pop_back();
         for (const Expr &side : {next.a, next.b}) {

@@ -5,11 +5,17 @@
 
 namespace halyard {
 
-std::vector<std::string> faults_of(Kernel &k) {
+namespace {
+
+struct Faults {
+    std::vector<std::string> all, of_values;
+};
+
+Faults listed_faults(Kernel &k) {
     // Installs a lowering pass that lists the mutations. The kernel is compiled only to run it.
-    std::vector<std::string> faults;
+    Faults faults;
     list_faults(k.pipeline, facts_of(*k.op, k.instance.variant, k.instance.tunables, k.lanes),
-                faults);
+                faults.all, faults.of_values);
     // Clearing also drops the pass that removes argument checks.
     const auto restore_passes = [&] {
         k.pipeline.clear_custom_lowering_passes();
@@ -24,6 +30,16 @@ std::vector<std::string> faults_of(Kernel &k) {
     }
     restore_passes();
     return faults;
+}
+
+}  // namespace
+
+std::vector<std::string> faults_of(Kernel &k) {
+    return listed_faults(k).all;
+}
+
+std::vector<std::string> faults_of_values(Kernel &k) {
+    return listed_faults(k).of_values;
 }
 
 }  // namespace halyard

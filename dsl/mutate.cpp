@@ -180,6 +180,16 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
+// Returns what memory may contain in the place of `start`: a large float of the other sign, which a
+// minimum or maximum doesn't drop. A local array that nothing initialises has undefined values, for
+// which LLVM selects those that make the code shortest.
+Expr garbage_for(const Expr &start) {
+    const Type t = start.type();
+    uint64_t bits = is_positive_const(start) ? 0xdadadadadadadada : 0x5a5a5a5a5a5a5a5a;
+    if (t.bits() < 64) bits &= (uint64_t(1) << t.bits()) - 1;
+    return reinterpret(t, make_const(t.with_code(Type::UInt), bits));
+}
+
 // A fault in the arithmetic of strict floats: another operator, or swapped operands.
 struct StrictFault {
     Call::IntrinsicOp right;
@@ -204,9 +214,11 @@ public:
     FaultPlanter(const std::string &fault, const CallFacts &facts)
         : is_probe_(fault.starts_with(probe_prefix)),
           fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault), known_(facts) {}
-    // Appends the faults of every kernel that is lowered to `faults`.
-    FaultPlanter(std::vector<std::string> &faults, const CallFacts &facts)
-        : is_probe_(false), faults_(&faults), known_(facts) {}
+    // Appends the faults of every kernel that is lowered to `faults`, and those in the computation
+    // of values to `of_values` as well.
+    FaultPlanter(std::vector<std::string> &faults, std::vector<std::string> &of_values,
+                 const CallFacts &facts)
+        : is_probe_(false), faults_(&faults), of_values_(&of_values), known_(facts) {}
 
     using IRMutator::mutate;
     // Halide calls this with a kernel's statement; IRMutator calls it with the statements inside.
@@ -215,6 +227,7 @@ public:
         is_inside_ = true;
         planted_ = false;
         location_counts_.clear();
+        local_arrays_.clear();
         summary_ = KernelSummary(s);
         const Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
@@ -235,7 +248,10 @@ private:
         if (stages_.empty()) return false;
         std::string text = kind + ": " + location;
         if (const int n = ++location_counts_[text]; n > 1) text += " #" + std::to_string(n);
-        if (faults_ && !never_runs_ && has_effect) faults_->push_back(text);
+        if (faults_ && !never_runs_ && has_effect) {
+            faults_->push_back(text);
+            if (in_value_) of_values_->push_back(text);
+        }
         if (text != fault_) return false;
         planted_ = true;
         return true;
@@ -285,6 +301,7 @@ private:
     Stmt visit(const AssertStmt *op) override { return op; }
     // The extents of an allocation are computed by Halide, and are not changed.
     Stmt visit(const Allocate *op) override {
+        if (op->constant_allocation_size() > 0) local_arrays_.insert(op->name);
         return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition,
                               mutate(op->body), op->new_expr, op->free_function, op->padding);
     }
@@ -477,8 +494,11 @@ private:
         Expr index = mutate(op->index);
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
-        if (starts && try_plant(kind::missing_init, to))
-            return is_probe_ ? abort_before(op) : Evaluate::make(0);
+        if (starts && try_plant(kind::missing_init, to)) {
+            if (is_probe_) return abort_before(op);
+            if (!local_arrays_.count(op->name)) return Evaluate::make(0);
+            value = garbage_for(value);
+        }
         if (starts && is_const(value) && try_plant(kind::wrong_start, to))
             value = wrong(value, other_constant(value));
         if (!starts && !updates && try_plant(kind::missing_store, to))
@@ -678,12 +698,14 @@ private:
     const bool is_probe_;
     const std::string fault_;
     std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted
+    std::vector<std::string> *const of_values_ = nullptr;
     bool is_inside_ = false;  // in the kernel's statement, rather than before it
     bool planted_ = false, in_bound_ = false, in_remainder_ = false;
     bool in_value_ = false;  // in a stored value, rather than in an index
     int never_runs_ = 0;     // > 0: at a place that no call reaches
     KernelSummary summary_;
     KnownFacts known_;
+    std::set<std::string> local_arrays_;
     std::vector<std::string> stages_;  // the stages around the current statement
     std::vector<std::pair<std::string, Expr>> lets_;
     std::map<std::string, int> location_counts_;  // of "kind: location"
@@ -692,8 +714,8 @@ private:
 }  // namespace
 
 void list_faults(Halide::Pipeline &pipeline, const CallFacts &facts,
-                 std::vector<std::string> &faults) {
-    pipeline.add_custom_lowering_pass(new FaultPlanter(faults, facts));
+                 std::vector<std::string> &faults, std::vector<std::string> &of_values) {
+    pipeline.add_custom_lowering_pass(new FaultPlanter(faults, of_values, facts));
 }
 
 void plant(Halide::Pipeline &pipeline, const CallFacts &facts, const std::string &fault) {

@@ -48,6 +48,22 @@ TEST_F(IntegerProof, DivisionsRoundDown) {
     EXPECT_TRUE(implies({}, n % 4 < 4));
 }
 
+// Whole vectors of 16 are tasks of `size`, which is itself a chain of maxima. Each of those vectors
+// is a loop that was split by 16 again, so nothing remains.
+TEST_F(IntegerProof, ARemainderWithinAWholeVectorIsEmpty) {
+    const Expr size = max(max(max(65536 / max(m, 1), 1), 1) / 16, 1);
+    const Expr vector = size * t + i;
+    const Expr end = min(vector * 16 + 16, n);
+    const Expr whole = end / 16 - vector;
+    const Expr remainder = (end + 15) / 16 - vector - max(whole, 0);
+    const std::vector<Expr> facts = {n >= 1, t >= 0, i >= 0,
+                                     i < max(min(n / 16 - size * t, size), 0)};
+    EXPECT_TRUE(implies(facts, whole == 1));
+    EXPECT_TRUE(implies(facts, remainder <= 0));
+    EXPECT_FALSE(implies(facts, remainder < 0));
+    EXPECT_FALSE(implies({n >= 1, t >= 0, i >= 0}, remainder <= 0));
+}
+
 TEST_F(IntegerProof, ContradictionsImplyAll) {
     EXPECT_TRUE(implies({n < m, m < n}, i == 7));
     EXPECT_FALSE(implies({n < m}, i == 7));

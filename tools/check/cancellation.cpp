@@ -29,26 +29,22 @@ Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::
     return moved;
 }
 
-}  // namespace
+double arithmetic_eps(DType t) {  // 16-bit floats compute in f32
+    return t == DType::f64 ? 0x1p-52 : 0x1p-23;
+}
 
-std::string cancellation(const Op &op, const std::string &output, const Tensor &got,
-                         const Problem &expected) {
-    const Array &want = expected.tensors.at(output);
-    if (op.contract.measure == Contract::products || !is_float(got.dtype()) ||
-        !(got.shape() == want.shape))
-        return "";
+// Returns by how much one rounding of each input moves each element of an output; nothing if that
+// would take too long.
+std::vector<double> moves_of(const Op &op, const std::string &output, DType dtype,
+                             const Problem &expected) {
     size_t elements = 0;
     for (auto &[name, a] : expected.tensors)
         elements += a.v.size();
-    if (elements > max_elements) return "";
-    const bool is_double = got.dtype() == DType::f64;
-    // The precision of the arithmetic: 16-bit floats compute in f32.
-    const double eps = is_double ? 0x1p-52 : 0x1p-23;
-    // The reference is in double too, where 1 + eps / 2 is 1.
-    const double rounding = is_double ? eps : 0.5 * eps;
-    const double stored = got.dtype() == DType::f16    ? 0x1p-11
-                          : got.dtype() == DType::bf16 ? 0x1p-8
-                                                       : 0;
+    if (elements > max_elements) return {};
+    // The reference is in double, where 1 + eps / 2 is 1.
+    const double eps = arithmetic_eps(dtype);
+    const double rounding = dtype == DType::f64 ? eps : 0.5 * eps;
+    const Array &want = expected.tensors.at(output);
     std::mt19937 rng(31);
     std::vector<double> moves(want.v.size(), 0);
     for (int trial = 0; trial < trials; trial++) {
@@ -57,6 +53,60 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
         for (size_t i = 0; i < moves.size(); i++)
             moves[i] = std::max(moves[i], std::fabs(other.v[i] - want.v[i]));
     }
+    return moves;
+}
+
+// Returns the magnitudes that the op's contract measures the errors of an output against.
+std::vector<double> sizes_of(const Op &op, const std::string &output, const Problem &expected) {
+    const Array &want = expected.tensors.at(output);
+    const auto abs_sum = expected.abs_sum.find(output);
+    if (op.contract.measure == Contract::products && abs_sum != expected.abs_sum.end())
+        return abs_sum->second.v;
+    double largest = 0;
+    std::vector<double> sizes;
+    for (const double w : want.v) {
+        sizes.push_back(std::fabs(w));
+        if (std::isfinite(w)) largest = std::max(largest, std::fabs(w));
+    }
+    if (op.contract.measure != Contract::elementwise)
+        std::fill(sizes.begin(), sizes.end(), largest);
+    return sizes;
+}
+
+}  // namespace
+
+std::string compare_conditioned(const Op &op, const std::string &output, const Tensor &got,
+                                const Problem &expected) {
+    const std::string error = compare(op, output, got, expected, Magnitudes::any);
+    if (error.empty() || !is_float(got.dtype()) ||
+        !(got.shape() == expected.tensors.at(output).shape))
+        return error;
+    const std::vector<double> moves = moves_of(op, output, got.dtype(), expected);
+    if (moves.empty()) return "";
+    std::vector<double> sizes = sizes_of(op, output, expected);
+    for (size_t i = 0; i < sizes.size(); i++)
+        sizes[i] += roundings * moves[i] / arithmetic_eps(got.dtype());
+    OpRecord record = op;
+    record.contract.measure = Contract::products;
+    Problem conditioned;
+    conditioned.tensors[output] = expected.tensors.at(output);
+    conditioned.abs_sum[output] = expected.tensors.at(output);
+    conditioned.abs_sum[output].v = std::move(sizes);
+    return compare(record, output, got, conditioned, Magnitudes::any);
+}
+
+std::string cancellation(const Op &op, const std::string &output, const Tensor &got,
+                         const Problem &expected) {
+    const Array &want = expected.tensors.at(output);
+    if (op.contract.measure == Contract::products || !is_float(got.dtype()) ||
+        !(got.shape() == want.shape))
+        return "";
+    const std::vector<double> moves = moves_of(op, output, got.dtype(), expected);
+    if (moves.empty()) return "";
+    const double eps = arithmetic_eps(got.dtype());
+    const double stored = got.dtype() == DType::f16    ? 0x1p-11
+                          : got.dtype() == DType::bf16 ? 0x1p-8
+                                                       : 0;
     const std::vector<double> values = got.to_vector<double>();
     double worst = 0;  // error over bound
     size_t at = 0;

@@ -10,4 +10,10 @@ namespace halyard::check {
 std::string cancellation(const Op &op, const std::string &output, const Tensor &got,
                          const Problem &expected);
 
+// As compare(), for inputs of any magnitudes. A formula of several numbers is badly conditioned
+// somewhere, so each element may also have the error that a few roundings of each input make.
+// Returns "" if the tensors are too large for finding that.
+std::string compare_conditioned(const Op &op, const std::string &output, const Tensor &got,
+                                const Problem &expected);
+
 }  // namespace halyard::check

@@ -42,6 +42,9 @@ std::vector<std::string> family_of(const std::string &op);
 void check_reference(const Op &op, const Options &o, Report &r);
 // Checks inputs that are strided, offset and broadcast.
 void check_views(const Op &op, const Options &o, Report &r);
+// Checks every number of a 16-bit float in every layout, in whole vectors and in what remains of a
+// row. Returns false if the op is not a function of one such number and, for a gradient, of dy.
+bool check_all_numbers(const Op &op, const Options &o, Report &r);
 // Checks that inputs of extent 1 which are broadcast give the bits of expanded copies.
 void check_broadcast(const Op &op, const Options &o, Report &r);
 // Checks calls with each dimension 0: the result is right, or a typed error is thrown.

@@ -11,6 +11,7 @@
 #include "registry/dispatch/force.h"
 #include "registry/dispatch/planner.h"
 #include "registry/op/names.h"
+#include "tools/check/ulps.h"
 
 namespace halyard::check {
 namespace {
@@ -53,6 +54,10 @@ public:
             c.integers = true;
         else
             c.breakpoints = chance(2);  // not both: a NaN would hide other errors
+        if (!c.specials && !c.integers && c.seed % 4 == 3 && !has_ulps(op_)) {
+            c.breakpoints = false;
+            c.magnitudes = FuzzCase::Magnitudes::wide;
+        }
         return c;
     }
 

@@ -17,7 +17,7 @@ struct Mutant {
     enum Status {
         caught,
         survived,
-        equivalent,  // survived, and survivors.txt has the reason why no check can find it
+        equivalent,  // survived, and no check can find it, for the reason in `output`
         same_code,   // the compiler generated the same code: no fault
         refused,     // it can't be compiled
     };
@@ -49,7 +49,7 @@ struct MutantOptions {
     bool until_caught = false;  // stop after the first check that finds the fault
     // Random calls of each faulted kernel. All of them reach it; without faults, those of an op are
     // of any of its kernels.
-    int random_calls = 400;
+    int random_calls = 1000;
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;
@@ -58,7 +58,7 @@ struct MutantOptions {
     bool everywhere = false;
     bool programs = false;  // only into programs of the simulated Ascend device
     bool cuda = false;      // only into CUDA kernels, which run on the PTX machine
-    double seconds = 120;   // of processor time, with compilation; a longer run counts as a hang
+    double seconds = 240;   // of processor time, with compilation; a longer run counts as a hang
     std::vector<std::string> only;  // Mutant::text()s, instead of a selection
     // done, of how many
     std::function<void(size_t, size_t, const std::string &doing)> on_progress = {};

@@ -124,26 +124,45 @@ void check_lonely(const Op &op, const Options &o, Report &r) {
     }
 }
 
-// Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
-// overflow and cancel in between, so only functions of one number get those of all magnitudes.
-void choose_values(const Op &op, FuzzCase &c, int number) {
-    const bool any = has_ulps(op);
-    switch (number % 4) {
-    case 0:
-        c.integers = !any;
-        if (any) c.magnitudes = FuzzCase::Magnitudes::wide;
-        break;
-    case 1:
-        // The reference is in double, so it overflows where f64 does.
-        if (any) {
-            c.magnitudes = c.dtypes == "f64" ? FuzzCase::Magnitudes::wide
-                                             : FuzzCase::Magnitudes::extreme;
+// Checks rows that are long enough for every level of a sum of sums: integers, and rows that their
+// first, their last or any other element decides.
+void check_long_rows(const Op &op, const Options &o, Report &r) {
+    if (op.form != Form::reduction) return;
+    const Dims long_rows[] = {{{"o", 1}, {"r", 1}, {"i", 1}, {"s", 300007}},
+                              {{"o", 1}, {"r", 300007}, {"i", 1}, {"s", 1}},
+                              {{"o", 1}, {"r", 1}, {"i", 1}, {"s", 4300001}}};
+    for (const Dims &dims : long_rows) {
+        FuzzCase c = case_of(op, o, op.samples[0]);
+        c.sample.dims = dims;
+        c.integers = true;
+        expect_right(op, c, o, r);
+        c.integers = false;
+        c.lonely = true;
+        for (int seed : {1, 2, 5, 6, 9, 10}) {
+            c.seed = seed;
+            expect_right(op, c, o, r);
         }
-        break;
-    case 2:
-        c.breakpoints = !any;
-        if (any) c.specials = 200;
-        break;
+    }
+}
+
+// Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
+// overflow in between, so only functions of one number get those of all magnitudes.
+void choose_values(const Op &op, FuzzCase &c, int number) {
+    using enum FuzzCase::Magnitudes;
+    if (!has_ulps(op)) {
+        switch (number % 5) {
+        case 0: c.integers = true; break;
+        case 1: c.magnitudes = wide; break;
+        case 2: break;
+        default: c.breakpoints = true;
+        }
+        return;
+    }
+    switch (number % 4) {
+    case 0: c.magnitudes = wide; break;
+    // The reference is in double, so it overflows where f64 does.
+    case 1: c.magnitudes = c.dtypes == "f64" ? wide : extreme; break;
+    case 2: c.specials = 200; break;
     default: c.breakpoints = true;
     }
 }
@@ -160,6 +179,27 @@ void check_every_value(const Op &op, const Options &o, const std::vector<Layouts
 }
 
 }  // namespace
+
+// Rows of 65 elements have every one of the 65,536 numbers in each column. A pitch between the rows
+// keeps them from being one long row.
+bool check_all_numbers(const Op &op, const Options &o, Report &r) {
+    if (!has_ulps(op) || (o.dtypes != "f16" && o.dtypes != "bf16")) return false;
+    FuzzCase c = case_of(op, o, "d0=1 d1=65536 d2=65");
+    c.every_value = true;
+    std::vector<Layouts> all = input_layouts(op, op.sig.inputs.size() <= 2);
+    for (auto &t : op.sig.inputs)
+        all.push_back({{t.name, "pitch"}});
+    for (auto &layouts : broadcast_but_one(op)) {
+        all.push_back(layouts);
+        for (auto &t : op.sig.inputs)
+            if (!layouts.count(t.name)) all.back()[t.name] = "pitch";
+    }
+    for (auto &layouts : all) {
+        c.layouts = layouts;
+        expect_right(op, c, o, r);
+    }
+    return true;
+}
 
 void check_views(const Op &op, const Options &o, Report &r) {
     // true if ordinary numbers give a constant, as in "is x Inf?"
@@ -178,6 +218,8 @@ void check_views(const Op &op, const Options &o, Report &r) {
             c.seed = depends_on_specials ? number : number % 2 ? 2 : 4;
             if (op.form == Form::elementwise)
                 choose_values(op, c, values++);
+            else if (op.form == Form::plain && number % 8 == 5)
+                c.magnitudes = FuzzCase::Magnitudes::wide;
             else  // Sums need no breakpoints, and products of small numbers hide errors.
                 c.breakpoints = number % 4 > 1;
             if (depends_on_specials && number % 3 == 0) c.specials = 8;
@@ -191,6 +233,7 @@ void check_views(const Op &op, const Options &o, Report &r) {
         expect(sample, combined);
     if (op.form == Form::plain && !op.axis.empty()) expect_first_axis(op, o, r);
     check_lonely(op, o, r);
+    check_long_rows(op, o, r);
     if (op.form != Form::elementwise) return;
     expect("d0=1 d1=1 d2=70001", single);  // a row longer than any task
     expect("d0=67 d1=73 d2=17", single);   // more short rows than a task has

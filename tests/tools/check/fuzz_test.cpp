@@ -48,6 +48,17 @@ struct WrongAtOne : Elementwise {
     }
 };
 
+// y = a b; the kernel is wrong where a is large.
+struct WrongFarAway : Elementwise {
+    WrongFarAway() : Elementwise("fuzz_far_away", "a[*] b[*] -> y[*]") { dtypes = {"f32"}; }
+    Func a = input("a"), b = input("b");
+    Func y = output("y");
+    void algorithm() override { y(Halide::_) = min(a(Halide::_), 90_r) * b(Halide::_); }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = in[0] * in[1]; });
+    }
+};
+
 // y = x; the kernel is wrong at one value, which is exact in 16 bits.
 struct WrongAtOneValue : Elementwise {
     WrongAtOneValue() : Elementwise("fuzz_at_one_value", "x[*] -> y[*]") {
@@ -191,6 +202,17 @@ TEST(Fuzz, FindsFaultsAtBreakpoints) {
         EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
         EXPECT_NE(run_fuzz_case(op, c).find("is 0, expected 1"), std::string::npos) << c.text();
     }
+}
+
+TEST(Fuzz, FormulasOfSeveralNumbersGetWideMagnitudes) {
+    register_it<WrongFarAway>(host_isa());
+    Options o;
+    o.isas = {host_isa()};
+    Report r;
+    check_views(WrongFarAway(), o, r);
+    EXPECT_GT(r.failed, 0);
+    for (auto &failure : r.failures)
+        EXPECT_NE(failure.find(" wide "), std::string::npos) << failure;
 }
 
 TEST(Fuzz, EveryValueOf16BitsIsChecked) {

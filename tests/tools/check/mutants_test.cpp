@@ -146,6 +146,15 @@ TEST(Mutants, EquivalentCodePasses) {  // (b - a)^2 instead of (a - b)^2
     EXPECT_TRUE(m.reached);
 }
 
+// What the local array contains is undefined; the fault makes it a number that counts.
+TEST(Mutants, AnArrayOnTheStackWithoutItsFirstValueIsFound) {
+    if (host_isa() != Isa::avx512) GTEST_SKIP() << "the place has another number elsewhere";
+    EXPECT_EQ(tried("softmax_cross_entropy_dlabels",
+                    "softmax_cross_entropy_dlabels/wide missing-init: store to peak_intm #17")
+                  .status,
+              Mutant::caught);
+}
+
 TEST(Mutants, StopAtTheFirstCheckOnRequest) {
     MutantOptions o = options({"relu"}, 0, {"relu missing-store: store to y"});
     EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
