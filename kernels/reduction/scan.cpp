@@ -213,8 +213,10 @@ struct CumprodGradient : Running {
         const Expr here = at(clamp(c, 0, last));
         const Expr next = at(clamp(c + 1, 0, last));
         sum_after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
-        sum_after(q, n) = sum_after(q, n) + x(at(q + 1), n) * sum_after(q + 1, n);
-        // The last element is in no exclusive product.
+        // The last element is in no exclusive product: an Inf there would make 0 x Inf.
+        const Expr following = select(exclusive == 0 || q + 1 < last,
+                                      x(at(q + 1), n) * sum_after(q + 1, n), 0_r);
+        sum_after(q, n) = sum_after(q, n) + following;
         const Expr counts = exclusive == 0 || at(c) < last;
         dx(c, n) = select(counts, product_before(at(c), n) * sum_after(at(c), n), 0_r);
         along = k.x;

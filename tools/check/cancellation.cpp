@@ -1,8 +1,10 @@
 #include "tools/check/cancellation.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <random>
+#include <set>
 
 namespace halyard::check {
 namespace {
@@ -74,6 +76,18 @@ std::vector<double> sizes_of(const Op &op, const std::string &output, const Prob
 }
 
 }  // namespace
+
+bool is_contraction(const Op &op) {
+    std::set<std::string> kept;
+    for (const TensorSpec &t : op.sig.outputs)
+        kept.insert(t.extents.begin(), t.extents.end());
+    const auto is_lost = [&](const std::string &extent) {
+        return std::isalpha((unsigned char)extent[0]) && !kept.count(extent);
+    };
+    return std::ranges::any_of(op.sig.inputs, [&](const TensorSpec &t) {
+        return std::ranges::any_of(t.extents, is_lost);
+    });
+}
 
 std::string compare_conditioned(const Op &op, const std::string &output, const Tensor &got,
                                 const Problem &expected) {

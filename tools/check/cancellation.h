@@ -16,4 +16,9 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
 std::string compare_conditioned(const Op &op, const std::string &output, const Tensor &got,
                                 const Problem &expected);
 
+// Returns true if the op sums over a dimension that no output has, as products and convolutions do.
+// Their kernels may add up numbers that cancel again (Winograd), so their errors are relative to
+// the largest input, and an element of small ones isn't exact.
+bool is_contraction(const Op &op);
+
 }  // namespace halyard::check

@@ -1,5 +1,6 @@
 // Checks the ops' samples with every layout of tensors in memory, because kernels have separate
 // loops for some of them.
+#include "tools/check/cancellation.h"
 #include "tools/check/check.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/ulps.h"
@@ -218,7 +219,7 @@ void check_views(const Op &op, const Options &o, Report &r) {
             c.seed = depends_on_specials ? number : number % 2 ? 2 : 4;
             if (op.form == Form::elementwise)
                 choose_values(op, c, values++);
-            else if (op.form == Form::plain && number % 8 == 5)
+            else if (op.form == Form::plain && !is_contraction(op) && number % 8 == 5)
                 c.magnitudes = FuzzCase::Magnitudes::wide;
             else  // Sums need no breakpoints, and products of small numbers hide errors.
                 c.breakpoints = number % 4 > 1;

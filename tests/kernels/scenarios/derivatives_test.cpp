@@ -137,5 +137,17 @@ TEST(Derivatives, AreBetweenThoseOfBothSidesAtKinks) {
     }
 }
 
+// The last element is a factor of no exclusive product.
+TEST(Derivatives, ExclusiveProductsIgnoreTheLastElement) {
+    const RegisteredOp &op = library().at("cumprod_dx");
+    const Tensor x = Tensor::from(std::vector<double>{3, 2, INFINITY}, {1, 3}).to(DType::f32);
+    const Tensor dy = Tensor::from(std::vector<double>{5, 7, 11}, {1, 3}).to(DType::f32);
+    const std::map<std::string, std::string> along_rows = {{"axis", "1"}, {"exclusive", "1"}};
+    const Attrs attrs(op.record, along_rows);
+    const Tensor dx = dispatch(op, std::vector{x, dy}, attrs)[0];
+    // y = (1, 3, 3 * 2)
+    EXPECT_EQ(dx.to_vector<double>(), (std::vector<double>{7 + 11 * 2, 11 * 3, 0}));
+}
+
 }  // namespace
 }  // namespace halyard
