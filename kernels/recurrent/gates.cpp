@@ -163,7 +163,7 @@ struct GruValue {
 };
 
 struct GruGates : Gates {
-    GruGates() : Gates("gru_gates", "xs[n,3,h] hs[n,3,h] hx[n,h] -> hy[n,h]", 3) {
+    GruGates() : Gates("gru_gates", "xs[n,3,h] hs[n,3,h] hx[n,h] -> hy[n,h]", 2) {
         contract.measure = Contract::products;  // both sums may cancel
     }
     Func xs = input("xs"), hs = input("hs"), hx = input("hx");
