@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
+#include <map>
 #include <set>
-#include <sstream>
 
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
@@ -18,31 +17,11 @@
 #include "registry/base/version.h"
 #include "tools/emit.h"
 #include "tools/export/cases.h"
+#include "tools/templates.h"
 
 namespace halyard::exporting {
 namespace {
 namespace fs = std::filesystem;
-
-std::string read(const fs::path &path) {
-    std::ifstream file(path);
-    std::stringstream s;
-    s << file.rdbuf();
-    if (!file) throw IoError(path, "can't be read");
-    return s.str();
-}
-
-// The words between @ in templates, with what they stand for.
-using Words = std::vector<std::pair<std::string, std::string>>;
-
-std::string filled(std::string text, const Words &words) {
-    for (const auto &[word, value] : words) {
-        const std::string placeholder = "@" + word + "@";
-        for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos;
-             at += value.size())
-            text.replace(at, placeholder.size(), value);
-    }
-    return text;
-}
 
 void write(const fs::path &path, const std::string &text) {
     fs::create_directories(path.parent_path());
@@ -164,19 +143,21 @@ Written write_project(const fs::path &folder, const std::string &name, const Sel
     for (const RegisteredOp *op : selection.ops)
         names.push_back(op->record.name);
     const Written written{kernels.size(), cases.count, isas_of(kernels)};
-    const Words words = {
-        {"name", name}, {"version", version()}, {"ops", join(names)}, {"isas", written.isas}};
+    const std::map<std::string, std::string> words = {{"@name@", name},
+                                                      {"@version@", version()},
+                                                      {"@ops@", join(names)},
+                                                      {"@isas@", written.isas}};
     fs::create_directories(folder);
     fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
     fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);
     fs::copy_file(scratch.path / "kernels.a", folder / "lib/kernels.a");
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
     for (const char *file : {"CMakeLists.txt", "CMakePresets.json", "README.md", "exports.map"})
-        write(folder / file, filled(read(parts / "project" / file), words));
+        write(folder / file, filled(text_of(parts / "project" / file), words));
     write(folder / "include" / (name + ".h"),
-          list_of(name, selection) + read(parts / "project/hy.h"));
+          list_of(name, selection) + text_of(parts / "project/hy.h"));
     write(folder / "src/ops.cpp", ops_source(name, selection, kernels));
-    write(folder / "test/test.c", read(parts / "project/test.c"));
+    write(folder / "test/test.c", text_of(parts / "project/test.c"));
     write(folder / "test/cases.bin", cases.bytes);
     return written;
 }

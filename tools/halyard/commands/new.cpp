@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "bench/harness/variadic_ops.h"
 #include "primitives/library.h"
@@ -12,6 +10,7 @@
 #include "registry/base/error.h"
 #include "registry/base/program.h"
 #include "tools/halyard/command.h"
+#include "tools/templates.h"
 
 namespace halyard::command {
 using namespace bench;
@@ -33,20 +32,12 @@ constexpr Template templates[] = {
     {"conv2d", "ramp({1, 2, 5, 5}), ramp({3, 2, 3, 3})"},
 };
 
-std::string read(const fs::path &path) {
-    std::ifstream file(path);
-    std::stringstream s;
-    s << file.rdbuf();
-    if (!file) throw IoError(path, "can't be read");
-    return s.str();
-}
-
 using Words = std::vector<std::pair<std::string, std::string>>;
 
 // Returns the template with every placeholder replaced, in one pass: replacements aren't searched
 // again.
 std::string filled(const std::string &name, const Words &words) {
-    const std::string text = read(installed("share/halyard/templates") / name);
+    const std::string text = text_of(installed("share/halyard/templates") / name);
     std::string s;
     for (size_t at = 0; at < text.size();) {
         const auto word = std::find_if(words.begin(), words.end(), [&](auto &w) {
@@ -170,7 +161,7 @@ int new_project(const NewOptions &o, const Template &like, Words words) {
 int new_file(const NewOptions &o, const fs::path &lists, const char *end, const Words &words) {
     const fs::path file = lists.parent_path() / (o.op + ".cpp");
     if (fs::exists(file)) throw IoError(file, "is there already");
-    std::string text = read(lists);
+    std::string text = text_of(lists);
     const size_t at = text.find(end) + 1;
     write_file(file.string(), filled(o.like + ".cpp", words), Durability::to_system);
     write_file(lists.string(), text.insert(at, "halyard_op(" + o.op + ")\n"),
@@ -203,7 +194,7 @@ int run(const NewOptions &o) {
     };
     for (const Place &p : {Place{"kernels/CMakeLists.txt", "\nhalyard_ops_done("},
                            Place{"CMakeLists.txt", "\nhalyard_library("}}) {
-        if (fs::exists(p.lists) && read(p.lists).find(p.end) != std::string::npos)
+        if (fs::exists(p.lists) && text_of(p.lists).find(p.end) != std::string::npos)
             return new_file(o, p.lists, p.end, words);
     }
     throw IoError("new", "this folder is neither the kit's nor that of a project with "
