@@ -142,7 +142,7 @@ Written write_project(const fs::path &folder, const std::string &name, const Sel
     std::vector<std::string> names;
     for (const RegisteredOp *op : selection.ops)
         names.push_back(op->record.name);
-    const Written written{kernels.size(), cases.count, isas_of(kernels)};
+    Written written{kernels.size(), cases.count, isas_of(kernels)};
     const std::map<std::string, std::string> words = {{"@name@", name},
                                                       {"@version@", version()},
                                                       {"@ops@", join(names)},
