@@ -180,11 +180,13 @@ Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
 
-// Returns what memory may contain in the place of `start`: a large float of the other sign, which a
-// minimum or maximum doesn't drop. A local array that nothing initialises has undefined values, for
-// which LLVM selects those that make the code shortest.
+// Returns what memory may contain in the place of `start`: a large number of the other sign, or the
+// other end of an unsigned type, which a minimum or maximum doesn't drop. A local array that nothing
+// initialises has undefined values, for which LLVM selects those that make the code shortest; one on
+// the heap often has those of the loop's last turn.
 Expr garbage_for(const Expr &start) {
     const Type t = start.type();
+    if (t.is_uint()) return is_positive_const(start) ? make_zero(t) : t.max();
     uint64_t bits = is_positive_const(start) ? 0xdadadadadadadada : 0x5a5a5a5a5a5a5a5a;
     if (t.bits() < 64) bits &= (uint64_t(1) << t.bits()) - 1;
     return reinterpret(t, make_const(t.with_code(Type::UInt), bits));
@@ -227,7 +229,6 @@ public:
         is_inside_ = true;
         planted_ = false;
         location_counts_.clear();
-        local_arrays_.clear();
         summary_ = KernelSummary(s);
         const Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
@@ -301,7 +302,6 @@ private:
     Stmt visit(const AssertStmt *op) override { return op; }
     // The extents of an allocation are computed by Halide, and are not changed.
     Stmt visit(const Allocate *op) override {
-        if (op->constant_allocation_size() > 0) local_arrays_.insert(op->name);
         return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition,
                               mutate(op->body), op->new_expr, op->free_function, op->padding);
     }
@@ -381,13 +381,15 @@ private:
         const bool first = matters(op->min);
         const bool last = matters(op->min + op->extent - 1);
         const bool next = matters(op->min + op->extent);
+        const bool previous = matters(op->min - 1);
         if (stores.accumulates) {
             if (try_plant(kind::reduction_bounds, loop + " ends early", last)) bounds.end_early();
             if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late", next))
                 bounds.end_late();
             if (try_plant(kind::reduction_bounds, loop + " begins late", first))
                 bounds.begin_late();
-            if (try_plant(kind::reduction_bounds, loop + " begins early")) bounds.begin_early();
+            if (try_plant(kind::reduction_bounds, loop + " begins early", previous))
+                bounds.begin_early();
         } else {
             if (try_plant(kind::dropped_tail, loop, last)) bounds.end_early();
             if (try_plant(kind::late_start, loop, first)) bounds.begin_late();
@@ -496,7 +498,7 @@ private:
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         if (starts && try_plant(kind::missing_init, to)) {
             if (is_probe_) return abort_before(op);
-            if (!local_arrays_.count(op->name)) return Evaluate::make(0);
+            if (op->param.defined()) return Evaluate::make(0);  // the checks fill the outputs
             value = garbage_for(value);
         }
         if (starts && is_const(value) && try_plant(kind::wrong_start, to))
@@ -705,7 +707,6 @@ private:
     int never_runs_ = 0;     // > 0: at a place that no call reaches
     KernelSummary summary_;
     KnownFacts known_;
-    std::set<std::string> local_arrays_;
     std::vector<std::string> stages_;  // the stages around the current statement
     std::vector<std::pair<std::string, Expr>> lets_;
     std::map<std::string, int> location_counts_;  // of "kind: location"

@@ -19,7 +19,8 @@ namespace halyard::check {
 
 namespace {
 
-// Returns true for <input>_end, the bound of indices, and <input>_least, the bound of reals.
+// Returns true for <input>_end, the upper bound of indices, and <input>_least, the lower bound of
+// indices and reals.
 bool is_bound_of_values(const Signature &sig, const std::string &name) {
     return std::ranges::any_of(sig.inputs, [&](const TensorSpec &t) {
         return name == t.name + "_end" || name == t.name + "_least";
@@ -120,7 +121,9 @@ Array random_array(const Shape &shape, DType t, int64_t end, double least, std::
     Array a(shape);
     std::uniform_real_distribution<double> real(least, least + 4);
     std::uniform_int_distribution<int64_t> integer(t == DType::u8 ? 0 : -20, 20);
-    std::uniform_int_distribution<int64_t> index(0, std::max<int64_t>(0, end - 1));
+    const auto first = int64_t(least);
+    std::uniform_int_distribution<int64_t> index(std::min(first, std::max<int64_t>(0, end - 1)),
+                                                 std::max<int64_t>(0, end - 1));
     for (double &v : a.v) {
         v = t == DType::boolean ? double(rng() & 1)
             : is_float(t)       ? real(rng)
@@ -227,15 +230,15 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     std::mt19937 rng(static_cast<uint32_t>(seed));
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         const TensorSpec &t = op.sig.inputs[k];
-        // <input>_end bounds indices, <input>_least bounds reals.
+        // <input>_end and <input>_least bound indices, <input>_least bounds reals.
         const auto let = [&](const std::string &what, int64_t otherwise) {
             const auto found = problem.dims.find(t.name + what);
             return found == problem.dims.end() ? otherwise : found->second;
         };
         const int64_t end = let("_end", is_type_variable(t.dtype) ? 0 : 7);
+        const auto least = double(let("_least", is_float(in_dtypes[k]) ? -2 : 0));
         in.push_back(
-            tensor_of(random_array(shape_of(t), in_dtypes[k], end, double(let("_least", -2)), rng),
-                      in_dtypes[k]));
+            tensor_of(random_array(shape_of(t), in_dtypes[k], end, least, rng), in_dtypes[k]));
         // as stored, so that op and reference have the same inputs
         problem.tensors[t.name] = array_of(in.back());
     }

@@ -54,7 +54,8 @@ struct Gather : Op {
     Gather() : Op("gather_kernel", "x[o,n,i] index:i32[m] fill[] -> y[o,m,i]") {
         internal = copies_bits = true;
         flag("all_within", false);
-        let("index_end", "n");
+        let("index_end", "all_within ? n : n + 1");
+        let("index_least", "all_within - 1");
         conditions = {"n>0"};
         dtypes = all_dtypes;
         add({"runs", Dim("i") >= lanes, {.schedule = [this](const Cpu &cpu) {
@@ -114,7 +115,8 @@ struct Gather : Op {
 struct GatherDx : Op {
     GatherDx() : Op("gather_kernel_dx", "x[o,n,i] index:i32[m] dy[o,m,i] -> dx[o,n,i]") {
         internal = true;
-        let("index_end", "n");
+        let("index_end", "n + 1");
+        let("index_least", "-1");
         conditions = {"n>0"};
         samples = {"o=1 n=1 m=1 i=1",   "o=2 n=3 m=5 i=7",   "o=3 n=17 m=31 i=1",
                    "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=4009 i=1"};
@@ -165,6 +167,7 @@ struct GatherElements : Op {
         internal = copies_bits = true;
         flag("some_negative", false);
         let("index_end", "n");
+        let("index_least", "some_negative ? -n : 0");
         conditions = {"n>0"};
         dtypes = all_dtypes;
         samples = {"o=1 n=1 m=1 i=1",
@@ -194,7 +197,7 @@ struct GatherElements : Op {
             for (int64_t b = 0; b < p["m"]; b++) {
                 for (int64_t c = 0; c < p["i"]; c++) {
                     const int64_t at = int64_t(p("index")(a, b, c));
-                    p("y")(a, b, c) = at < p["n"] ? p("x")(a, at, c) : 0;
+                    p("y")(a, b, c) = p("x")(a, at < 0 ? at + p["n"] : at, c);
                 }
             }
         }
@@ -209,6 +212,7 @@ struct GatherElementsDx : Op {
         internal = true;
         flag("some_negative", false);
         let("index_end", "n");
+        let("index_least", "some_negative ? -n : 0");
         conditions = {"n>0"};
         add({"rows", Dim("i") == 1, {.schedule = [this](const Cpu &cpu) {
                  schedule_dx(cpu, true);
@@ -266,8 +270,8 @@ struct GatherElementsDx : Op {
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["m"]; b++) {
                 for (int64_t c = 0; c < p["i"]; c++) {
-                    const int64_t at = int64_t(p("index")(a, b, c));
-                    if (at >= p["n"]) continue;
+                    const int64_t index = int64_t(p("index")(a, b, c));
+                    const int64_t at = index < 0 ? index + p["n"] : index;
                     p("dx")(a, at, c) += p("dy")(a, b, c);
                     abs_sum(a, at, c) += std::fabs(p("dy")(a, b, c));
                     terms(a, at, c)++;

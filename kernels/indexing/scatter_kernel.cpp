@@ -33,7 +33,8 @@ struct Scatter : Op {
     Scatter() : Op("scatter_kernel", "x[o,n,i] index:i32[m] updates[o,m,i] -> y[o,n,i]") {
         internal = true;
         choice("reduction", {std::begin(reductions), std::end(reductions)}, "ScatterReduction");
-        let("index_end", "n");
+        let("index_end", "n + 1");
+        let("index_least", "-1");
         dtypes.insert(dtypes.end(), {"i64", "i32"});
         add({"columns", Dim("i") == 1, {.schedule = [this](const Cpu &cpu) {
                  schedule_columns(cpu);

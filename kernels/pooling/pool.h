@@ -69,6 +69,9 @@ public:
             "n=1 c=17 h=7 w=9 " + stem,
             "n=1 c=2 h=7 w=38 kernel_size=2,3 stride=1,2",
             "n=1 c=2 h=8 w=31 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1",
+            // Whole vectors of windows, of which the last overhang by two and three.
+            "n=1 c=1 h=6 w=32 kernel_size=5,5 stride=1,1 pad_mode=pad padding=2,2,2,2",
+            "n=1 c=1 h=8 w=46 kernel_size=7,7 stride=3,3 pad_mode=pad padding=3,3,3,3",
             "n=1 c=1 h=5 w=5 kernel_size=4,4 stride=5,3 pad_mode=pad padding=3,0,1,2",
             "n=1 c=2 h=7 w=6 kernel_size=2,2 stride=2,2 ceil_mode=1",
             "n=2 c=1 h=5 w=6 kernel_size=3,2 stride=2,3 pad_mode=pad padding=1,1,1,0 ceil_mode=1"};

@@ -34,6 +34,7 @@ struct Fill : Draws {
                    "n=64",
                    "n=65",
                    "n=1009 seed_lo=-3 seed_hi=2 offset_lo=7 offset_hi=1",
+                   "n=16384",
                    "n=20011 seed_lo=5"};
         bench = {"n=4194304"};
     }

@@ -47,7 +47,7 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
                "o=1 r=1 i=17 s=65 axis=1,3",    "o=1 r=1 i=35 s=128 axis=1,3",
                "o=2 r=1 i=33 s=16 axis=1,3",    "o=1 r=1 i=1031 s=127 axis=1,3",
                "o=1 r=4099 i=2 s=17 axis=1,3",  "o=1 r=8209 i=129 s=1 axis=1,3",
-               "o=1 r=8209 i=3 s=1 axis=1,3"};
+               "o=1 r=8209 i=3 s=1 axis=1,3",   "o=1 r=263 i=2 s=67 axis=1,3"};
     bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3",
              "o=1 r=4096 i=1024 s=1 axis=1,3", "o=1 r=1 i=12288 s=128 axis=1,3",
              "o=1 r=32 i=64 s=3136 axis=1,3",  "o=1 r=32 i=10 s=1 axis=1,3"};

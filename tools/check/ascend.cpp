@@ -1,6 +1,7 @@
 // Checks the simulated Ascend device against the references. `halyard check --device ascend` runs
 // it.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "bench/harness/case.h"
@@ -40,6 +41,17 @@ Plan planned(const Case &c) {
     return make_plan(c.registered, metas, c.attrs);
 }
 
+// Returns the call's results, in memory that is filled alike.
+std::vector<Tensor> results_of(const Op &op, const Case &c) {
+    std::vector<Tensor> out;
+    for (size_t k = 0; k < c.out_dtypes.size(); k++) {
+        const Shape &shape = c.problem.tensors.at(op.sig.outputs[k].name).shape;
+        out.push_back(poisoned(shape.elements(), c.out_dtypes[k]).reshape(shape));
+    }
+    dispatch_into(c.registered, c.in, c.attrs, out);
+    return out;
+}
+
 void run_variant(const Op &op, const Case &c, const std::string &variant, Report &r,
                  const std::string &values = "") {
     const Force force(host_isa(), variant, "ascend");
@@ -47,12 +59,7 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
                               c.sample + "'" + values;
     begin_step(where);
     try {
-        std::vector<Tensor> out;
-        for (size_t k = 0; k < c.out_dtypes.size(); k++) {
-            const Shape &shape = c.problem.tensors.at(op.sig.outputs[k].name).shape;
-            out.push_back(poisoned(shape.elements(), c.out_dtypes[k]).reshape(shape));
-        }
-        dispatch_into(c.registered, c.in, c.attrs, out);
+        const std::vector<Tensor> out = results_of(op, c);
         for (size_t k = 0; k < out.size(); k++) {
             const std::string &name = op.sig.outputs[k].name;
             r.expect(where, compare(op, name, out[k], c.problem));
@@ -174,6 +181,37 @@ std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtype
         }
     }
     return all;
+}
+
+int calls_with_same_bits(const Op &op, const Options &o, const std::string &fault) {
+    constexpr int times = 40;
+    constexpr int specials = 16;
+    const Force force(host_isa(), o.variant, "ascend");
+    simulated_device().look_for_races(false);
+    const Case first(op, o.sample, o.dtypes, 6);
+    const auto same_bits = [&](const Case &c) {
+        simulated_device().plant("");
+        const std::vector<Tensor> right = results_of(op, c);
+        simulated_device().plant(fault);
+        const std::vector<Tensor> faulty = results_of(op, c);
+        return std::ranges::equal(right, faulty, [](const Tensor &a, const Tensor &b) {
+            return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+        });
+    };
+    int calls = 0;
+    for (int seed = 1; seed <= times; seed++) {
+        for (const bool bends : {false, true}) {
+            Case c = with_values(op, first, bends, seed);
+            if (seed % 2) {
+                std::mt19937 rng(static_cast<uint32_t>(seed));
+                for (const Tensor &t : c.in)
+                    sprinkle(t, specials, rng);
+            }
+            if (!same_bits(c)) return 0;
+            calls++;
+        }
+    }
+    return calls;
 }
 
 void check_ascend(const Op &op, const Options &o, Report &r) {

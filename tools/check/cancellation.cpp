@@ -11,7 +11,7 @@ namespace {
 
 constexpr int trials = 16;
 constexpr double roundings = 8;          // a kernel rounds more often than each input once
-constexpr size_t max_elements = 100000;  // of all tensors: the reference runs `trials` times
+constexpr size_t max_elements = 400000;  // of all tensors: the reference runs `trials` times
 
 // Returns the problem with every real number moved by one rounding, up or down.
 Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::mt19937 &rng) {

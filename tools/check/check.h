@@ -43,7 +43,8 @@ void check_reference(const Op &op, const Options &o, Report &r);
 // Checks inputs that are strided, offset and broadcast.
 void check_views(const Op &op, const Options &o, Report &r);
 // Checks every number of a 16-bit float in every layout, in whole vectors and in what remains of a
-// row. Returns false if the op is not a function of one such number and, for a gradient, of dy.
+// row; of a formula of several numbers, every value of one at a time. Returns false if the op is no
+// such function.
 bool check_all_numbers(const Op &op, const Options &o, Report &r);
 // Checks that inputs of extent 1 which are broadcast give the bits of expanded copies.
 void check_broadcast(const Op &op, const Options &o, Report &r);
@@ -81,6 +82,9 @@ void check_exact_cuda(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
 // doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);
+// Runs the call of o.sample with different values, with and without a fault in its program, and
+// returns how many calls were made, or 0 if one had other bits.
+int calls_with_same_bits(const Op &op, const Options &o, const std::string &fault);
 // Returns the samples that check_ascend runs with --quick, and in which it looks for races.
 std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtypes);
 // Checks that kernels have no races, access nothing out of bounds and read nothing that wasn't

@@ -4,6 +4,24 @@
 #include <cstring>
 
 namespace halyard::check {
+namespace {
+
+// Moves a positive float of one element by `steps` among the numbers of its dtype.
+void add_to_bits(const Tensor &one, int steps) {
+    const auto move = [&]<class Bits>(Bits) {
+        Bits bits;
+        std::memcpy(&bits, one.raw(), sizeof bits);
+        bits = static_cast<Bits>(bits + static_cast<Bits>(steps));
+        std::memcpy(one.raw(), &bits, sizeof bits);
+    };
+    switch (one.bytes()) {
+    case 2: return move(uint16_t());
+    case 4: return move(uint32_t());
+    default: return move(uint64_t());
+    }
+}
+
+}  // namespace
 
 Tensor poisoned(int64_t elements, DType t) {
     const Tensor memory = Tensor::empty({elements}, t);
@@ -73,6 +91,19 @@ void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19
             flat.set({i}, one);
         else if (rng() % 2)
             flat.set({i}, all[rng() % all.size()]);
+    }
+}
+
+void fill_constants(const Tensor &t, const std::vector<double> &constants, std::mt19937 &rng) {
+    if (!is_float(t.dtype()) || constants.empty()) return;
+    const Tensor flat = t.reshape({t.elements()});
+    const Tensor one = Tensor::empty({1}, t.dtype());
+    for (int64_t i = 0; i < t.elements(); i++) {
+        if (rng() % 2) continue;
+        one.set({0}, constants[rng() % constants.size()]);
+        add_to_bits(one, int(rng() % 3) - 1);
+        const double value = one.at({0});
+        if (std::isfinite(value)) flat.set({i}, rng() % 2 ? value : -value);
     }
 }
 

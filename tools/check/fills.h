@@ -30,4 +30,8 @@ void fill_integers(const Tensor &t, std::mt19937 &rng);
 // one such number. All dtypes represent them exactly.
 void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng);
 
+// Replaces half of t's elements by the constants of the op's formula, with either sign, or by their
+// neighbours among the numbers of t's dtype.
+void fill_constants(const Tensor &t, const std::vector<double> &constants, std::mt19937 &rng);
+
 }  // namespace halyard::check

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <random>
 #include <sstream>
 
@@ -49,21 +50,32 @@ public:
             if (chance(3)) c.layouts[t.name] = input_layout(int(op_.extents_of(t).size()));
         for (size_t k = 0; k < op_.sig.outputs.size(); k++)
             if (chance(2)) c.layouts[op_.sig.outputs[k].name] = output_layout(k);
-        if (chance(4))
-            c.specials = 1 + int(rng_() % 8);
-        else if (chance(3))
-            c.integers = true;
-        else
-            c.breakpoints = chance(2);  // not both: a NaN would hide other errors
-        if (!c.specials && !c.integers && c.seed % 4 == 3 && !has_ulps(op_) &&
-            !is_contraction(op_)) {
-            c.breakpoints = false;
-            c.magnitudes = FuzzCase::Magnitudes::wide;
-        }
+        choose_values(c);
         return c;
     }
 
 private:
+    // Chooses one kind of values: a NaN would hide other errors.
+    void choose_values(FuzzCase &c) {
+        if (chance(4)) {
+            c.specials = chance(3) ? many_specials : 1 + int(rng_() % 8);
+            return;
+        }
+        if (chance(3)) {
+            c.integers = true;
+            return;
+        }
+        if (c.seed % 4 == 3 && !has_ulps(op_) && !is_contraction(op_)) {
+            c.magnitudes = FuzzCase::Magnitudes::wide;
+            return;
+        }
+        if (op_.form == Form::elementwise && chance(3))
+            c.constants = true;
+        else
+            c.breakpoints = chance(2);
+    }
+
+    static constexpr int many_specials = 200;
     static constexpr int max_tries = 50;  // problems drawn for one that a variant takes
 
     // Returns true unless the case's variant refuses the problem, with dense tensors.
@@ -92,6 +104,7 @@ private:
             std::next(s.dims.begin(), long(rng_() % s.dims.size()))->second = 1 + int64_t(rng_() %
                                                                                           50000);
         }
+        if (chance(4)) fit_output(s, extent(sizes));
         const int64_t limit = chance(16) ? 2'000'000 : chance(2) ? 200'000 : 10'000;
         while (work(s, limit) > limit) {
             auto most = std::max_element(s.dims.begin(), s.dims.end(),
@@ -101,6 +114,36 @@ private:
             most->second = most->second / 2 + int64_t(rng_() % 2) * (most->second > 3);
         }
         return s;
+    }
+    // Returns an extent of an output; nothing if the op rejects the sample.
+    std::optional<int64_t> extent_of(const std::string &text, const Sample &s) const try {
+        Dims dims = s.dims;
+        bind_attributes(Attrs(op_, s.attrs), dims);
+        bind_derived(op_, dims);
+        return evaluate<int64_t>(text, dims);
+    } catch (const Error &) {
+        return std::nullopt;
+    }
+    // Changes a dimension so that an extent that the op computes, such as a convolution's width, is
+    // `wanted`, if the extent grows with that dimension.
+    void fit_output(Sample &s, int64_t wanted) {
+        constexpr int64_t step = 64;
+        std::vector<std::string> computed;
+        for (auto &t : op_.sig.outputs) {
+            for (auto &e : op_.extents_of(t))
+                if (!s.dims.count(e)) computed.push_back(e);
+        }
+        if (computed.empty() || s.dims.empty()) return;
+        const std::string text = one_of(computed);
+        Sample fitted = s;
+        int64_t &dim = std::next(fitted.dims.begin(), long(rng_() % s.dims.size()))->second;
+        const std::optional<int64_t> before = extent_of(text, fitted);
+        dim += step;
+        const std::optional<int64_t> after = extent_of(text, fitted);
+        if (!before || !after || *after <= *before) return;
+        dim += (wanted - *after) * step / (*after - *before);
+        if (dim < 1) return;
+        if (extent_of(text, fitted) == wanted && is_legal(fitted)) s = fitted;
     }
     // Changes attributes of a legal problem, as long as it stays legal.
     void vary_attributes(Sample &s) {
@@ -235,6 +278,7 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
         with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.breakpoints) with([](FuzzCase &f) { f.breakpoints = false; });
     if (c.every_value) with([](FuzzCase &f) { f.every_value = false; });
+    if (c.constants) with([](FuzzCase &f) { f.constants = false; });
     if (c.integers) with([](FuzzCase &f) { f.integers = false; });
     if (c.lonely) with([](FuzzCase &f) { f.lonely = false; });
     if (c.first_axis) with([](FuzzCase &f) { f.first_axis = false; });

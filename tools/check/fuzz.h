@@ -30,8 +30,10 @@ namespace halyard::check {
 //   wide      magnitudes from 2^-20 to 2^8
 //   extreme   magnitudes of all finite numbers of the dtype
 //   every     floats of 16 bits have every value, one after the other
+//   every:x   only those of input x
 //   integers  small integers, most of them 0: sums and products of them are exact in all dtypes
 //   bends     half of all values are breakpoints of ops or equal to others: 0, +-1, +-3, attributes
+//   constants half of all values are constants of the op's formula, or next to one
 //   specials  how many NaN, Inf, zeros, ... each float input has
 //   seed      of the other values
 struct FuzzCase {
@@ -41,8 +43,9 @@ struct FuzzCase {
     Sample sample;
     std::map<std::string, std::string> layouts;  // tensor -> its layout
     enum class Magnitudes : uint8_t { usual, wide, extreme } magnitudes = Magnitudes::usual;
-    bool breakpoints = false, integers = false, every_value = false, lonely = false,
-         first_axis = false;
+    bool breakpoints = false, constants = false, integers = false, every_value = false,
+         lonely = false, first_axis = false;
+    std::string every_value_of;  // with every_value: the only input; "" for all
     int specials = 0, seed = 1;
     // Returns the line of text, which parse_fuzz_case() reads.
     std::string text() const;

@@ -24,6 +24,7 @@
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
+#include "tools/check/ulps.h"
 
 namespace halyard::check {
 namespace {
@@ -32,6 +33,8 @@ using Faults = std::vector<std::string>;
 
 // The name that check_all_numbers() has in messages. It catches nothing.
 constexpr const char *all_numbers = "all numbers";
+// The kind of fault that matters only where both sides of a comparison are equal (dsl/mutate.cpp).
+constexpr const char *wrong_comparison = "wrong-comparison";
 
 Instance instance_of(const KernelEntry &k, const std::string &fault = "") {
     Instance i;
@@ -292,7 +295,10 @@ public:
             if (choice_.kernel.backend == "cpu") replace_by(k);
             send_("compiled");
             run_checks(*k.op, fault);
-            if (!was_caught_ && changes_no_number(*k.op, fault)) send_("unseen");
+            if (was_caught_) return;
+            if (changes_no_number(*k.op, fault)) return send_("unseen");
+            if (kind_of(fault) == wrong_comparison && has_ulps(*k.op) && is_of_values(fault))
+                send_("comparison");
             return;
         }
     }
@@ -315,6 +321,9 @@ private:
         if (choice_.kernel.backend != "cpu" || !check_all_numbers(op, options_for(fault), r) ||
             r.failed)
             return false;
+        return is_of_values(fault);
+    }
+    bool is_of_values(const std::string &fault) const {
         Kernel right = kernel("");
         const Faults of_values = faults_of_values(right);
         return std::ranges::find(of_values, fault) != of_values.end();
@@ -340,7 +349,11 @@ private:
         if (quote > in + 4) o.variant = fault.substr(in + 4, quote - in - 5);
         simulated_device().plant(fault.substr(0, in));
         send_("compiled");
-        run_checks(*op_table().make(choice_.kernel.op), {{"ascend", check_ascend}}, o);
+        const OpPtr op = op_table().make(choice_.kernel.op);
+        run_checks(*op, {{"ascend", check_ascend}}, o);
+        if (was_caught_) return;
+        const int calls = calls_with_same_bits(*op, o, fault.substr(0, in));
+        if (calls > 0) send_("bits " + std::to_string(calls));
     }
     Options options_for(const std::string &fault) const {
         Options o;
@@ -417,8 +430,13 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const JobResult &r) {
             m.output = rest;
         } else if (word == "unseen") {
             m.status = Mutant::equivalent;
-            m.output = "every number of its 16-bit float was tried in every layout of memory: all "
+            m.output = "every number of its 16-bit floats was tried in every layout of memory: all "
                        "results are within the contract";
+        } else if (word == "comparison") {
+            m.compares_one_number = true;
+        } else if (word == "bits") {
+            m.status = Mutant::equivalent;
+            m.output = "calls with " + rest + " different values have the same bits without it";
         } else if (word == "compiled")
             compiled = true;
         else if (word == "stopped")
@@ -523,7 +541,14 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
         [&](size_t i, const ProcessPool::Send &send) {
             MutantRunner(chosen[survivors[i]], o, true, send).reach(all[survivors[i]].fault);
         },
-        [&](size_t i, const JobResult &r) { all[survivors[i]].reached = r.signal == SIGABRT; });
+        [&](size_t i, const JobResult &r) {
+            Mutant &m = all[survivors[i]];
+            m.reached = r.signal == SIGABRT;
+            if (!m.reached || !m.compares_one_number) return;
+            m.status = Mutant::equivalent;
+            m.output = "checks compare equal numbers there, and the results are within the "
+                       "contract";
+        });
 }
 
 std::vector<Choice> choices(const MutantOptions &o) {

@@ -27,6 +27,7 @@ struct Mutant {
     std::string place = "";
     Status status = survived;
     bool reached = false;                // survived: a check executed its place
+    bool compares_one_number = false;    // survived: a comparison in a function of one number
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
     // The first failure, the compiler's message, or why a known survivor survives.
     std::string output;

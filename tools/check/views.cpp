@@ -131,6 +131,7 @@ void check_long_rows(const Op &op, const Options &o, Report &r) {
     if (op.form != Form::reduction || o.quick) return;  // seconds an op
     const Dims long_rows[] = {{{"o", 1}, {"r", 1}, {"i", 1}, {"s", 300007}},
                               {{"o", 1}, {"r", 300007}, {"i", 1}, {"s", 1}},
+                              {{"o", 1}, {"r", 4099}, {"i", 2}, {"s", 65}},
                               {{"o", 1}, {"r", 1}, {"i", 1}, {"s", 4300001}}};
     for (const Dims &dims : long_rows) {
         FuzzCase c = case_of(op, o, op.samples[0]);
@@ -146,32 +147,66 @@ void check_long_rows(const Op &op, const Options &o, Report &r) {
     }
 }
 
+constexpr int many_specials = 200;
+
 // Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
 // overflow in between, so only functions of one number get those of all magnitudes.
 void choose_values(const Op &op, FuzzCase &c, int number) {
     using enum FuzzCase::Magnitudes;
     if (!has_ulps(op)) {
-        switch (number % 5) {
+        switch (number % 7) {
         case 0: c.integers = true; break;
         case 1: c.magnitudes = wide; break;
         case 2: break;
+        case 3: c.specials = many_specials; break;
+        case 4: c.constants = true; break;
         default: c.breakpoints = true;
         }
         return;
     }
-    switch (number % 4) {
+    switch (number % 5) {
     case 0: c.magnitudes = wide; break;
     // The reference is in double, so it overflows where f64 does.
     case 1: c.magnitudes = c.dtypes == "f64" ? wide : extreme; break;
-    case 2: c.specials = 200; break;
+    case 2: c.specials = many_specials; break;
+    case 3: c.constants = true; break;
     default: c.breakpoints = true;
     }
+}
+
+// Checks a formula of several numbers with every value of one of them at a time, in whole vectors
+// and, with rows of three, in what remains of a row. Returns false if the op isn't such a formula.
+bool check_all_numbers_of_each(const Op &op, const Options &o, Report &r) {
+    const auto is_swept = [](const TensorSpec &t) { return t.dtype == "T" && t.name != "dy"; };
+    if (op.form != Form::elementwise || std::ranges::count_if(op.sig.inputs, is_swept) == 0)
+        return false;
+    for (const char *sample : {"d0=1 d1=1 d2=65536", "d0=1 d1=21846 d2=3"}) {
+        FuzzCase c = case_of(op, o, sample);
+        c.every_value = true;
+        for (auto &swept : op.sig.inputs) {
+            if (!is_swept(swept)) continue;
+            c.every_value_of = swept.name;
+            for (Layouts layouts : input_layouts(op, false)) {
+                for (auto &t : op.sig.inputs)
+                    layouts.emplace(t.name, "pitch");
+                c.layouts = layouts;
+                c.breakpoints = !c.breakpoints;
+                c.seed++;
+                expect_right(op, c, o, r);
+            }
+        }
+    }
+    return true;
 }
 
 // Checks every value of a 16-bit float, in every layout.
 void check_every_value(const Op &op, const Options &o, const std::vector<Layouts> &all, Report &r) {
     FuzzCase c = case_of(op, o, "d0=1 d1=1 d2=65536");
-    if (!has_ulps(op) || (c.dtypes != "f16" && c.dtypes != "bf16")) return;
+    if (c.dtypes != "f16" && c.dtypes != "bf16") return;
+    if (!has_ulps(op)) {
+        check_all_numbers_of_each(op, o, r);
+        return;
+    }
     c.every_value = true;
     for (auto &layouts : all) {
         c.layouts = layouts;
@@ -184,7 +219,8 @@ void check_every_value(const Op &op, const Options &o, const std::vector<Layouts
 // Rows of 65 elements have every one of the 65,536 numbers in each column. A pitch between the rows
 // keeps them from being one long row.
 bool check_all_numbers(const Op &op, const Options &o, Report &r) {
-    if (!has_ulps(op) || (o.dtypes != "f16" && o.dtypes != "bf16")) return false;
+    if (o.dtypes != "f16" && o.dtypes != "bf16") return false;
+    if (!has_ulps(op)) return check_all_numbers_of_each(op, o, r);
     FuzzCase c = case_of(op, o, "d0=1 d1=65536 d2=65");
     c.every_value = true;
     std::vector<Layouts> all = input_layouts(op, op.sig.inputs.size() <= 2);

@@ -155,6 +155,26 @@ TEST(Mutants, AnArrayOnTheStackWithoutItsFirstValueIsFound) {
               Mutant::caught);
 }
 
+// x + inf and x - inf differ where x is infinite only; the loop for strided rows has few elements.
+TEST(Mutants, SpecialValuesReachEveryLoop) {
+    EXPECT_EQ(tried("is_inf", "is_inf f32/baseline wrong-constant: constant in y #7").status,
+              Mutant::caught);
+}
+
+// An index outside of x takes the fill.
+TEST(Mutants, IndicesOutsideAreChecked) {
+    MutantOptions o = options({"gather_kernel"}, 0,
+                              {"gather_kernel/points i32/avx2 wrong-input: load of fill in y #4"});
+    EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught);
+}
+
+// Where bits(x) is the constant, the scaled and the unscaled root are both right.
+TEST(Mutants, AConstantOfTheFormulaShowsThatAComparisonIsEquivalent) {
+    const Mutant m = tried("rsqrt", "rsqrt f32/avx2 wrong-comparison: < in y #8");
+    EXPECT_EQ(m.status, Mutant::equivalent) << m.output;
+    EXPECT_TRUE(m.reached);
+}
+
 TEST(Mutants, StopAtTheFirstCheckOnRequest) {
     MutantOptions o = options({"relu"}, 0, {"relu missing-store: store to y"});
     EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
