@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "dsl/diagnostic.h"
+#include "dsl/float_pairs.h"
 #include "dsl/gpu/exact_ptx.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
@@ -79,6 +80,7 @@ std::string Kernel::cache_key(const std::string &symbol) {
     }
     if (components_read_each_other(pipeline)) all += "-old_values";
     if (instance.backend == "cuda") all += "-exact_ptx";
+    if (has_float_pairs(instance.backend, lanes)) all += "-float_pairs";
     if (!instance.fault.empty())
         all += lowered_text(symbol);  // the pipeline does not contain the fault
     return digest(all);

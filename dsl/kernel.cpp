@@ -5,6 +5,7 @@
 #include "dsl/ascend/outputs.h"
 #include "dsl/call_facts.h"
 #include "dsl/diagnostic.h"
+#include "dsl/float_pairs.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "registry/op/extension.h"
@@ -224,6 +225,7 @@ void Kernel::build() {
     constrain_outputs(results.funcs);
     schedule(results.funcs, a.real, build);
     if (!checks_arguments()) remove_argument_checks(pipeline);
+    if (has_float_pairs(instance.backend, lanes)) keep_float_pairs(pipeline);
     if (!instance.fault.empty())
         plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
 }

@@ -1,6 +1,7 @@
 #include "dsl/kernel_faults.h"
 
 #include "dsl/argument_checks.h"
+#include "dsl/float_pairs.h"
 #include "dsl/mutate.h"
 
 namespace halyard {
@@ -16,10 +17,11 @@ Faults listed_faults(Kernel &k) {
     Faults faults;
     list_faults(k.pipeline, facts_of(*k.op, k.instance.variant, k.instance.tunables, k.lanes),
                 faults.all, faults.of_values);
-    // Clearing also drops the pass that removes argument checks.
+    // Clearing also drops the passes of Kernel.
     const auto restore_passes = [&] {
         k.pipeline.clear_custom_lowering_passes();
         if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
+        if (has_float_pairs(k.instance.backend, k.lanes)) keep_float_pairs(k.pipeline);
     };
     const std::string symbol = k.instance.symbol(k.op->name);
     try {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cctype>
 
+#include "dsl/variables.h"
+
 namespace halyard {
 namespace {
 using namespace Halide;
@@ -76,16 +78,6 @@ private:
     Scope<> depending_;                // variables that depend on the loop
     std::set<std::string> allocated_;  // buffers within the loop
 };
-
-std::set<std::string> variables_of(const Expr &e) {
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Variable *v) override { names.insert(v->name); }
-        std::set<std::string> names;
-    } found;
-    e.accept(&found);
-    return found.names;
-}
 
 }  // namespace
 

@@ -135,7 +135,38 @@ Array random_array(const Shape &shape, DType t, int64_t end, double least, std::
 
 }  // namespace
 
+namespace {
+
+// Returns the signature's dimensions in the order in which a call has them; {} if that is the same
+// order. References of composite ops take data_format into account themselves.
+std::vector<int> order_in_call(const OpRecord &op, const TensorSpec &t, const Dims &dims) {
+    if (op.form != Form::plain || t.extents.size() != 4) return {};
+    for (const AttrSpec &a : op.attrs) {
+        if (a.name == "data_format" && a.choices[size_t(dims.at(a.name))] == "NHWC")
+            return {0, 2, 3, 1};
+    }
+    return {};
+}
+std::vector<int> inverse_of(const std::vector<int> &order) {
+    std::vector<int> inverse(order.size());
+    for (size_t d = 0; d < order.size(); d++)
+        inverse[size_t(order[d])] = int(d);
+    return inverse;
+}
+Shape in_order(const Shape &shape, const std::vector<int> &order) {
+    Shape all = shape;
+    for (size_t d = 0; d < order.size(); d++)
+        all[int(d)] = shape[order[d]];
+    return all;
+}
+
+}  // namespace
+
 Shape callers_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims) {
+    return in_order(reference_shape(op, t, dims), order_in_call(op, t, dims));
+}
+
+Shape reference_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims) {
     std::vector<std::string> extents = t.extents;
     if (t.any_rank) extents = {"d0", "d1", "d2"};
     if (!t.group.empty()) extents.insert(extents.begin(), t.group);
@@ -226,7 +257,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     bind_values(op, attrs, problem);
     bind_derived(op, problem.dims);
     require_dimensions(op.sig, problem.dims, text);
-    auto shape_of = [&](const TensorSpec &t) { return callers_shape(op, t, problem.dims); };
+    auto shape_of = [&](const TensorSpec &t) { return reference_shape(op, t, problem.dims); };
     std::mt19937 rng(static_cast<uint32_t>(seed));
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         const TensorSpec &t = op.sig.inputs[k];
@@ -237,15 +268,40 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
         };
         const int64_t end = let("_end", is_type_variable(t.dtype) ? 0 : 7);
         const auto least = double(let("_least", is_float(in_dtypes[k]) ? -2 : 0));
-        in.push_back(
-            tensor_of(random_array(shape_of(t), in_dtypes[k], end, least, rng), in_dtypes[k]));
-        // as stored, so that op and reference have the same inputs
-        problem.tensors[t.name] = array_of(in.back());
+        const Array values = random_array(shape_of(t), in_dtypes[k], end, least, rng);
+        in.push_back(as_called(t, tensor_of(values, in_dtypes[k])));
+        read_input(k);  // as stored, so that op and reference have the same inputs
     }
     fit_forward_outputs(op);
     // A composite's reference sets the shape.
     for (auto &t : op.sig.outputs)
         problem.tensors[t.name] = op.form == Form::composite ? Array() : Array(shape_of(t));
+}
+
+Tensor in_reference_order(const OpRecord &op, const TensorSpec &t, const Dims &dims,
+                          const Tensor &of_call) {
+    const std::vector<int> order = order_in_call(op, t, dims);
+    return order.empty() ? of_call : of_call.transpose(inverse_of(order));
+}
+
+Tensor Case::as_in_signature(const TensorSpec &t, const Tensor &of_call) const {
+    return in_reference_order(registered.record, t, problem.dims, of_call);
+}
+
+Tensor Case::as_called(const TensorSpec &t, const Tensor &of_signature) const {
+    const std::vector<int> order = order_in_call(registered.record, t, problem.dims);
+    return order.empty() ? of_signature : of_signature.transpose(order).copy();
+}
+
+void Case::read_input(size_t k) {
+    const TensorSpec &t = registered.signature.inputs[k];
+    problem.tensors[t.name] = array_of(as_in_signature(t, in[k]));
+}
+
+Shape Case::output_shape(size_t k) const {
+    const TensorSpec &t = registered.signature.outputs[k];
+    return in_order(problem.tensors.at(t.name).shape,
+                    order_in_call(registered.record, t, problem.dims));
 }
 
 std::string kernel_text(const Case &c) {
@@ -269,13 +325,13 @@ void Case::fit_forward_outputs(const Op &op) {
     for (auto &t : forward->sig.inputs)
         if (!f.tensors.count(t.name)) return;
     for (auto &t : forward->sig.outputs)
-        f.tensors[t.name] = Array(callers_shape(*forward, t, f.dims));
+        f.tensors[t.name] = Array(reference_shape(*forward, t, f.dims));
     forward->reference(f);
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         for (auto &t : forward->sig.outputs) {
             if (t.name == op.sig.inputs[k].name) {
-                in[k] = tensor_of(f.tensors[t.name], in[k].dtype());
-                problem.tensors[t.name] = array_of(in[k]);
+                in[k] = as_called(t, tensor_of(f.tensors[t.name], in[k].dtype()));
+                read_input(k);
             }
         }
     }

@@ -28,6 +28,16 @@ struct Case {
     // computes.
     void fit_forward_outputs(const Op &op);
     void solve(const Op &op) { op.reference(problem); }
+
+    // The problem has the signature's order of dimensions, and so has as_in_signature(), given a
+    // tensor of a call. A call's tensors have another order if data_format is NHWC: as_called()
+    // returns a dense tensor in that order.
+    Tensor as_in_signature(const TensorSpec &t, const Tensor &of_call) const;
+    Tensor as_called(const TensorSpec &t, const Tensor &of_signature) const;
+    // Sets the problem's values of input k to those of in[k].
+    void read_input(size_t k);
+    // Returns the shape of output k of a call.
+    Shape output_shape(size_t k) const;
 };
 
 // Returns the kernel that the case's call gets under this thread's Force: "f32/avx512/wide"; "" if
@@ -55,10 +65,14 @@ std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s
 // and derived from attributes.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
 
-// Returns the shape of a tensor of the op as a caller writes it, with the given dimensions, derived
-// ones and attributes. Throws ShapeError or AttrError if the op refuses such a call because an
-// extent is negative.
+// Returns the shape of a tensor of the op with the given dimensions, derived ones and attributes:
+// as a reference has it, and as a caller writes it. They differ if data_format is NHWC. Throws
+// ShapeError or AttrError if the op refuses such a call because an extent is negative.
+Shape reference_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims);
 Shape callers_shape(const OpRecord &op, const TensorSpec &t, const Dims &dims);
+// Returns a tensor of a call with a reference's order of dimensions.
+Tensor in_reference_order(const OpRecord &op, const TensorSpec &t, const Dims &dims,
+                          const Tensor &of_call);
 
 // Returns true if the shapes are equal and all elements have the same bits.
 bool same_bits(const Tensor &a, const Tensor &b);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "dsl/variables.h"
 #include "registry/base/error.h"
 
 namespace halyard::ascend {
@@ -83,16 +84,6 @@ public:
 
 std::string stage_name(const std::string &halide_name) {
     return halide_name.substr(0, halide_name.find('$'));
-}
-
-std::set<std::string> variables_of(const Expr &e) {
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Variable *v) override { names.insert(v->name); }
-        std::set<std::string> names;
-    } found;
-    e.accept(&found);
-    return std::move(found.names);
 }
 
 int64_t constant(const Expr &e, const std::string &what) {

@@ -48,9 +48,6 @@ private:
 // Returns the Func's own name, "total" for Halide's "total$3".
 std::string stage_name(const std::string &halide_name);
 
-// Returns the names of the variables in `e`.
-std::set<std::string> variables_of(const Halide::Expr &e);
-
 // Returns the value of a constant expression. Throws DispatchError, in the name of `what`, for
 // others.
 int64_t constant(const Halide::Expr &e, const std::string &what);

@@ -7,6 +7,7 @@
 #include "dsl/ascend/lowering/narrow.h"
 #include "dsl/ascend/lowering/values.h"
 #include "dsl/ascend/tbe/axes.h"
+#include "dsl/variables.h"
 #include "registry/base/error.h"
 
 namespace halyard::ascend {

@@ -261,6 +261,19 @@ std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
     const Expr b2 = b - b1;
     return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
+// Returns e^(product + rest), where `rest` is small. An overflow stays infinity: infinity +
+// infinity * rest would be NaN.
+Expr e_to_sum(const Expr &product, const Expr &rest) {
+    const Expr e = e_to(product);
+    return select(abs(product) < c(104) && e < c(0x1.fffffep+127), e + e * rest, e);
+}
+// An error of x ln 2 is a relative error of the result.
+Expr exp2_of(const Expr &x) {
+    const auto ln2 = double(float(M_LN2));
+    const Expr x0 = clamped(x, -160, 130);
+    const auto [product, lost] = two_product(x0, c(ln2));
+    return select(x != x, x, e_to_sum(product, lost + x0 * c(M_LN2 - ln2)));
+}
 // An error of y ln x is a relative error of the result, so the errors of the product and of a large
 // logarithm are compensated.
 Expr pow_of(const Expr &x, const Expr &y) {
@@ -268,8 +281,7 @@ Expr pow_of(const Expr &x, const Expr &y) {
     const Expr back = e_to(l);
     const Expr rest = select(abs(l) > c(1) && abs(l) < c(88), y * ((abs(x) - back) / back), c(0));
     const auto [product, lost] = two_product(y, l);
-    const Expr e = e_to(product);
-    const Expr size = select(abs(product) < c(104), e + e * (lost + rest), e);
+    const Expr size = e_to_sum(product, lost + rest);
     const Expr odd = y - c(2) * floor(y * c(0.5)) == c(1);
     const Expr none = x < c(0) && floor(y) != y;
     return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0),
@@ -360,16 +372,16 @@ Expr written_out(const std::string &name, const std::vector<Expr> &args) {
         {"asin", asin_of},           {"asinh", asinh_of},
         {"atan", atan_of},           {"atanh", atanh_of},
         {"cosh", cosh_of},           {"erf", erf_of},
-        {"erfc", erfc_of},           {"expm1", expm1_of},
-        {"log1p", log1p_of},         {"sinh", sinh_of},
-        {"tanh", tanh_of},           {"exp_minus_square", exp_minus_square_of},
-        {"fast_gelu", fast_gelu_of}, {"gaussian", gaussian_of},
-        {"gelu", gelu_of},           {"gelu_tanh", gelu_tanh_of},
-        {"mish", mish_of},           {"silu", silu_of},
+        {"erfc", erfc_of},           {"exp2", exp2_of},
+        {"expm1", expm1_of},         {"log1p", log1p_of},
+        {"sinh", sinh_of},           {"tanh", tanh_of},
+        {"fast_gelu", fast_gelu_of}, {"exp_minus_square", exp_minus_square_of},
+        {"gaussian", gaussian_of},   {"gelu", gelu_of},
+        {"gelu_tanh", gelu_tanh_of}, {"mish", mish_of},
+        {"silu", silu_of},
     };
     const Expr &x = args[0];
     if (const auto f = unary.find(name); f != unary.end()) return f->second(x);
-    if (name == "exp2") return e_to(x * c(M_LN2));
     if (name == "log2") return ln(x) * c(M_LOG2E);
     if (name == "log10") return ln(x) * c(M_LOG10E);
     if (name == "sin") return sine(x, 0);

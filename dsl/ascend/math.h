@@ -13,8 +13,7 @@ namespace halyard::ascend {
 // acosh atanh gaussian exp_minus_square silu mish gelu gelu_tanh fast_gelu mod floor_div trunc_div.
 //
 // mod is exact; floor_div and trunc_div are exact for quotients below 2^24. The others have errors
-// of a few ULPs if exp and ln are exact to half an ULP. pow and exp2 have in addition the error of
-// their rounded exponent. sin and cos are for |x| < 1e4.
+// of a few ULPs if exp and ln are exact to half an ULP. sin and cos are for |x| < 1e4.
 Halide::Expr function(const std::string &name, const std::vector<Halide::Expr> &args);
 
 }  // namespace halyard::ascend

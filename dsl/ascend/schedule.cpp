@@ -9,6 +9,7 @@
 #include "ascend/program/ir.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
+#include "dsl/variables.h"
 #include "registry/base/integer.h"
 
 namespace halyard {
@@ -250,8 +251,8 @@ private:
         if (!n.multiplies || r.f.dimensions() == 0 || n.function.dimensions() == 0) return false;
         const auto *sum = n.function.update(0).values()[0].as<Internal::Add>();
         const auto *product = sum->b.as<Internal::Mul>();
-        const std::set<std::string> in_a = ascend::variables_of(product->a);
-        const std::set<std::string> in_b = ascend::variables_of(product->b);
+        const std::set<std::string> in_a = variables_of(product->a);
+        const std::set<std::string> in_b = variables_of(product->b);
         const std::vector<std::string> args = n.function.args();
         std::set<bool> used;  // factors that change along rows or columns: true is the first one
         for (size_t d = 0; d < args.size(); d++) {

@@ -53,6 +53,11 @@ const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
     {"tan", tan_f32},
     {"tanh", tanh_f32},
 };
+const std::map<std::string, Expr (*)(const Expr &)> own_f64 = {
+    {"fast_gelu", fast_gelu_f64},
+    {"gelu", gelu_f64},
+    {"gelu_tanh", gelu_tanh_f64},
+};
 
 Expr external(const std::string &name, const std::vector<Expr> &args) {
     return Internal::Call::make(args[0].type(), name, args, Internal::Call::PureExtern);
@@ -123,6 +128,8 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
     if (name == "softplus") return select(is_nan(x), x, softplus(x));
     if (name == "logsigmoid") return select(is_nan(x), x, -softplus(-x));
     if (name == "mish") return zero_at_minus_inf(x * f("tanh", softplus(x)));
+    if (const auto own = own_f64.find(name); t.bits() == 64 && own != own_f64.end())
+        return Internal::common_subexpression_elimination(zero_at_minus_inf(own->second(x)));
     if (name == "gelu")
         return zero_at_minus_inf(c(0.5) * x * f("erfc", -x * c(0.70710678118654752440)));
     if (name == "fast_gelu") return zero_at_minus_inf(x * logistic(x * c(1.702)));

@@ -1,4 +1,5 @@
-// Building blocks of dsl/math/math_*.cpp. Everything here is Float(32).
+// Building blocks of dsl/math/math_*.cpp. Everything here is Float(32), but for the functions that
+// end in _f64 and the strict operations, which take any type.
 //
 // Halide compiles float operations with fast-math flags. Therefore:
 // - Where rounding errors matter, operations are strict: plus(), minus(), times(), over().
@@ -175,5 +176,10 @@ Expr gelu_f32(const Expr &x);
 Expr gaussian_f32(const Expr &x);
 Expr exp_minus_square_f32(const Expr &x);
 Expr rsqrt_f32(const Expr &x);
+
+// math_f64.cpp. They are NaN at -infinity, where gelu is 0.
+Expr gelu_f64(const Expr &x);
+Expr gelu_tanh_f64(const Expr &x);
+Expr fast_gelu_f64(const Expr &x);
 
 }  // namespace halyard::math

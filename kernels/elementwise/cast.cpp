@@ -22,7 +22,13 @@ struct Cast : Elementwise {
     }
     void algorithm(const Build &build) override {
         const auto to = build.types.find("U");
-        const Expr v = x(Halide::_);
+        Expr v = x(Halide::_);
+        const auto from = build.types.find("T");
+        // Halide would join the conversions from bf16 to f32 and from f32 to f16 into one of its
+        // own, which takes NaN to infinity. The product keeps them apart.
+        if (from != build.types.end() && from->second == DType::bf16 && to != build.types.end() &&
+            to->second == DType::f16)
+            v = strict_float(v * 1_r);
         y(Halide::_) = to != build.types.end() && to->second == DType::boolean ? v != 0_r : v;
     }
     // Doesn't wrap integers; the comparison with the kernel does.

@@ -29,7 +29,8 @@ double sigmoid(double x) {
 double softplus(double x) {
     return std::isnan(x) ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
 }
-// Returns y = x f(x), or its limit 0 at -infinity, where y is NaN.
+// Returns y = x f(v), v = v(x), or its limit 0 at -infinity, where y is NaN. v is computed in long
+// double: in the left tail a rounding of v is |v| or v^2 roundings of y.
 double with_limit(double x, double y) {
     return x == -INFINITY ? -0.0 : y;
 }
@@ -94,6 +95,11 @@ Expr atan_gradient(const Expr &x, const Expr &dy) {
     const Expr far = abs(x) > math::number(0x1p60);
     return dy / select(far, x, 1_r + x * x) / select(far, x, 1_r);
 }
+// Returns dy factor / x. It divides first: a small dy times the factor may be subnormal, which x as
+// small makes a usual number again.
+Expr log_gradient(const Expr &x, const Expr &dy, double factor) {
+    return strict_float(strict_float(dy / x) * math::number(factor));
+}
 // The constants of Klambauer, Unterthiner, Mayr, Hochreiter: "Self-normalizing neural networks",
 // NeurIPS 2017.
 constexpr double selu_scale = 1.0507009873554804934193349852946,
@@ -101,6 +107,9 @@ constexpr double selu_scale = 1.0507009873554804934193349852946,
 // gelu_tanh(x) = x sigmoid(tanh_a x + tanh_b x^3), where tanh_a = 2 sqrt(2/pi).
 constexpr double tanh_a = 1.5957691216057308;
 constexpr double tanh_b = tanh_a * 0.044715;
+Long gelu_tanh_argument(Long x) {
+    return 2 * std::sqrt(2 / 3.141592653589793238462643383279502884L) * (x + 0.044715L * x * x * x);
+}
 Expr gelu_tanh_derivative(const Expr &x) {
     const Expr h = clamped(x);
     const Expr a = math::number(tanh_a);
@@ -111,7 +120,7 @@ Expr gelu_tanh_derivative(const Expr &x) {
 }
 double gelu_tanh_derivative(double x, bool abs_sum = false) {
     return derivative_at(x, [&](Long h) {
-        const Long z = h * (tanh_a + tanh_b * h * h);
+        const Long z = gelu_tanh_argument(h);
         const Long dz = tanh_a + 3 * tanh_b * h * h;
         return abs_sum ? logistic_abs_sum(z, h * dz)
                        : long_sigmoid(z) * (1 + h * dz * long_sigmoid(-z));
@@ -274,7 +283,7 @@ const UnarySpec powers[] = {
      .fn = [](Expr x) { return math::log2(x); },
      .reference = [](double x) { return std::log2(x); },
      .saves = "x",
-     .gradient = [](Expr x, Expr dy) { return dy * math::number(M_LOG2E) / x; },
+     .gradient = [](Expr x, Expr dy) { return log_gradient(x, dy, M_LOG2E); },
      .gradient_reference = [](double x, double dy) { return dy * M_LOG2E / x; }},
     {.name = "log10",
      .doc = "y = the logarithm of x to base 10",
@@ -282,7 +291,7 @@ const UnarySpec powers[] = {
      .fn = [](Expr x) { return math::call("log10", {x}); },
      .reference = [](double x) { return std::log10(x); },
      .saves = "x",
-     .gradient = [](Expr x, Expr dy) { return dy * math::number(M_LOG10E) / x; },
+     .gradient = [](Expr x, Expr dy) { return log_gradient(x, dy, M_LOG10E); },
      .gradient_reference = [](double x, double dy) { return dy * M_LOG10E / x; },
      .dtypes = {"f32", "f64"}},
     {.name = "log1p",
@@ -484,7 +493,8 @@ const UnarySpec activations[] = {
      .doc = "y = x P(N(0,1) < x)",
      .ulps = 5,
      .fn = [](Expr x) { return math::gelu(x); },
-     .reference = [](double x) { return with_limit(x, 0.5 * x * std::erfc(-x * M_SQRT1_2)); },
+     .reference =
+         [](double x) { return with_limit(x, double(0.5L * x * std::erfc(-x / std::sqrt(2.0L)))); },
      .saves = "x",
      .gradient = [](Expr x, Expr dy) { return dy * gelu_derivative(x); },
      .gradient_reference = [](double x, double dy) { return dy * gelu_derivative(x); },
@@ -497,7 +507,7 @@ const UnarySpec activations[] = {
      .ulps = 8,
      .fn = [](Expr x) { return math::gelu_tanh(x); },
      .reference =
-         [](double x) { return with_limit(x, x * sigmoid(x * (tanh_a + tanh_b * x * x))); },
+         [](double x) { return with_limit(x, double(x * long_sigmoid(gelu_tanh_argument(x)))); },
      .saves = "x",
      .gradient = [](Expr x, Expr dy) { return dy * gelu_tanh_derivative(x); },
      .gradient_reference = [](double x, double dy) { return dy * gelu_tanh_derivative(x); },
@@ -509,7 +519,7 @@ const UnarySpec activations[] = {
      .doc = "y = x / (1 + e^(-1.702 x))",
      .ulps = 4,
      .fn = [](Expr x) { return math::call("fast_gelu", {x}); },
-     .reference = [](double x) { return with_limit(x, x * sigmoid(1.702 * x)); },
+     .reference = [](double x) { return with_limit(x, double(x * long_sigmoid(1.702L * x))); },
      .saves = "x",
      .gradient = [](Expr x, Expr dy) { return dy * logistic_derivative(x, 1.702); },
      .gradient_reference = [](double x, double dy) { return dy * logistic_derivative(x, 1.702); },

@@ -213,8 +213,11 @@ struct CtcLossDx : Ctc {
         const Expr at = 2 * size("s") - backward.x;
         const Expr later = min(time + 1, size("t") - 1);
         beta(n, l, t) = math::lowest();
-        auto ahead = [&](const Expr &to) {
-            return strict_float(beta(n, to, time + 1) + log_probs(label(to), n, later));
+        // States past the target's last one are never reached, whatever the probability of their
+        // label: -infinity plus infinity or NaN would be NaN.
+        auto ahead = [&](const Expr &to) -> Expr {
+            const Expr sum = strict_float(beta(n, to, time + 1) + log_probs(label(to), n, later));
+            return select(to <= end(), sum, math::lowest());
         };
         const Expr continued = log_sum_of(ahead(at), ahead(at + 1),
                                           select(skips(at + 2), ahead(at + 2), math::lowest()));

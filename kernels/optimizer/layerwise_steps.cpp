@@ -42,6 +42,16 @@ struct LambDirection : Update {
                        decay * p(Halide::_);
     }
     void reference(Problem &q) const override {
+        // Errors of g change sqrt v less than by their size, so that they count twice.
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double grad = std::fabs(in[3] * q.real("scale"));
+            const LambValues l(std::fabs(in[0]), std::fabs(in[1]), in[2], grad, q,
+                               q.real("correction1"), q.real("correction2"));
+            const double decayed = std::fabs(q.real("weight_decay") * in[0]);
+            o[0] = 2 * (l.r - decayed) + decayed;
+            o[1] = l.m;
+            o[2] = l.v;
+        });
         each(q, [&](const double *in, double *o) {
             const LambValues l(in[0], in[1], in[2], in[3] * q.real("scale"), q,
                                q.real("correction1"), q.real("correction2"));
@@ -70,6 +80,10 @@ struct LionStep : Update {
         p_out(Halide::_) = p0 - lr * (sign + decay * p0);
     }
     void reference(Problem &q) const override {
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double p0 = std::fabs(in[0]);
+            o[0] = p0 + q.real("lr") * (1 + q.real("weight_decay") * p0);
+        });
         each(q, [&](const double *in, double *o) {
             const double mean = q.real("beta1") * in[1] +
                                 (1 - q.real("beta1")) * q.real("scale") * in[2];

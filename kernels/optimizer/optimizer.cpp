@@ -27,6 +27,12 @@ struct Momentum : Update {
         p_out(Halide::_) = p0 - lr * select(nesterov != 0, grad + momentum * next, next);
     }
     void reference(Problem &q) const override {
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double mu = q.real("momentum");
+            const double grad = abs_gradient(q, in[0], in[2]);
+            o[1] = std::fabs(mu * in[1]) + grad;
+            o[0] = std::fabs(in[0]) + q.real("lr") * (q["nesterov"] ? grad + mu * o[1] : o[1]);
+        });
         each(q, [&](const double *in, double *o) {
             const double mu = q.real("momentum");
             const double grad = in[2] * q.real("scale") + q.real("weight_decay") * in[0];
@@ -60,6 +66,14 @@ struct Sgd : Update {
                                             grad + momentum * next, next);
     }
     void reference(Problem &q) const override {
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double mu = q.real("momentum");
+            const double grad = abs_gradient(q, in[0], in[2]);
+            o[1] = std::fabs(mu * in[1]) + (1 - q.real("dampening")) * grad;
+            o[0] = std::fabs(in[0]) + q.real("lr") * (mu == 0         ? grad
+                                                      : q["nesterov"] ? grad + mu * o[1]
+                                                                      : o[1]);
+        });
         each(q, [&](const double *in, double *o) {
             const double mu = q.real("momentum");
             const double grad = in[2] * q.real("scale") + q.real("weight_decay") * in[0];
@@ -104,6 +118,7 @@ struct Adam : Update {
         p_out(Halide::_) = p0 - lr * (decoupled ? step + decay * p0 : step);
     }
     void reference(Problem &q) const override {
+        abs_reference(q);
         each(q, [&](const double *in, double *o) {
             const double b1 = q.real("beta1"), b2 = q.real("beta2");
             const double grad = in[3] * q.real("scale") +
@@ -112,6 +127,24 @@ struct Adam : Update {
             o[2] = b2 * in[2] + (1 - b2) * grad * grad;
             o[0] = in[0] - q.real("lr") * (o[1] / (std::sqrt(o[2]) + q.real("eps")) +
                                            (decoupled ? q.real("weight_decay") * in[0] : 0));
+        });
+    }
+    // sqrt v is the norm of sqrt(beta2 v) and sqrt(1 - beta2) g. So an error d of g changes it by
+    // at most sqrt(1 - beta2) d.
+    void abs_reference(Problem &q) const {
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double b1 = q.real("beta1"), b2 = q.real("beta2");
+            const double decayed = q.real("weight_decay") * in[0];
+            const double raw = in[3] * q.real("scale");
+            const double grad = raw + (decoupled ? 0 : decayed);
+            const double abs_grad = std::fabs(raw) + (decoupled ? 0 : std::fabs(decayed));
+            const double mean = b1 * in[1] + (1 - b1) * grad;
+            const double divisor = std::sqrt(b2 * in[2] + (1 - b2) * grad * grad) + q.real("eps");
+            o[1] = abs_average(b1, in[1], abs_grad);
+            o[2] = abs_average(b2, in[2], abs_grad * abs_grad);
+            const double by_divisor = 1 + std::sqrt(1 - b2) * abs_grad / divisor;
+            const double step = (o[1] + std::fabs(mean) * by_divisor) / divisor;
+            o[0] = std::fabs(in[0]) + q.real("lr") * (step + (decoupled ? std::fabs(decayed) : 0));
         });
     }
 };

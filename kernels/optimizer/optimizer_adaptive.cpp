@@ -44,6 +44,14 @@ struct Adagrad : Adaptive {
         p_out(Halide::_) = p(Halide::_) - lr * grad / (sqrt(s_out(Halide::_)) + eps);
     }
     void reference(Problem &q) const override {
+        // An error d of g changes sqrt s by at most d, because |g| <= sqrt s.
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double grad = gradient(q, in[0], in[2]);
+            const double abs_grad = abs_gradient(q, in[0], in[2]);
+            o[1] = std::fabs(in[1]) + abs_grad * abs_grad;
+            o[0] = std::fabs(in[0]) +
+                   2 * q.real("lr") * abs_grad / (std::sqrt(in[1] + grad * grad) + q.real("eps"));
+        });
         each(q, [&](const double *in, double *o) {
             const double grad = gradient(q, in[0], in[2]);
             o[1] = in[1] + grad * grad;
@@ -75,7 +83,6 @@ struct RmsProp : Adaptive {
         if (c) a_out = output("a_out");
         s_out = output("s_out");
         m_out = output("m_out");
-        contract.measure = Contract::products;
         let("s_least", c ? "5" : "0");  // for centered, more than a^2
         finish();
         samples.push_back("d0=2 d1=3 d2=17 momentum=0.9");
@@ -100,12 +107,11 @@ struct RmsProp : Adaptive {
         each(q, [&](const double *in, double *o) {
             const double *state = in + (centered ? 2 : 1);
             const double grad = gradient(q, in[0], state[2]);
-            const double abs_grad = std::fabs(state[2] * q.real("scale")) +
-                                    std::fabs(q.real("weight_decay") * in[0]);
+            const double abs_grad = abs_gradient(q, in[0], state[2]);
             const double mean = centered ? k * in[1] + (1 - k) * grad : 0;
-            const double abs_mean = centered ? k * std::fabs(in[1]) + (1 - k) * abs_grad : 0;
+            const double abs_mean = centered ? abs_average(k, in[1], abs_grad) : 0;
             const double squares = k * state[0] + (1 - k) * grad * grad;
-            const double abs_squares = k * std::fabs(state[0]) + (1 - k) * abs_grad * abs_grad;
+            const double abs_squares = abs_average(k, state[0], abs_grad * abs_grad);
             const double variance = squares - mean * mean < 0 ? 0 : squares - mean * mean;
             const double step = q.real("lr") / std::sqrt(variance + eps0);
             const double moment = q.real("momentum") * state[1] + step * grad;
@@ -148,6 +154,15 @@ struct AdaMax : Adaptive {
         p_out(Halide::_) = p(Halide::_) - lr * m_out(Halide::_) / (v_out(Halide::_) + eps);
     }
     void reference(Problem &q) const override {
+        each_abs_sum(q, [&](const double *in, double *o) {
+            const double grad = gradient(q, in[0], in[3]);
+            const double abs_grad = abs_gradient(q, in[0], in[3]);
+            const double decayed = q.real("beta2") * in[2];
+            const double divisor = std::fmax(decayed, std::fabs(grad)) + q.real("eps");
+            o[1] = abs_average(q.real("beta1"), in[1], abs_grad);
+            o[2] = std::fmax(decayed, abs_grad);
+            o[0] = std::fabs(in[0]) + q.real("lr") * o[1] / divisor * (1 + abs_grad / divisor);
+        });
         each(q, [&](const double *in, double *o) {
             const double b1 = q.real("beta1");
             const double grad = gradient(q, in[0], in[3]);

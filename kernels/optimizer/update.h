@@ -15,7 +15,17 @@ struct Update : Elementwise {
         any_strides = false;
         // Rounding would lose the updates of 16-bit parameters; mixed precision keeps f32 ones.
         dtypes = {"f32", "f64"};
-        contract = {Contract::normwise, 8};
+        // p - step may cancel, and so may the gradient's terms. References give their absolute
+        // values, by each_abs_sum().
+        contract = {Contract::products, 8};
+    }
+    // Returns the sum of the absolute values of the gradient's terms.
+    static double abs_gradient(const Problem &q, double p0, double g0) {
+        return std::fabs(g0 * q.real("scale")) + std::fabs(q.real("weight_decay") * p0);
+    }
+    // Returns the average beta old + (1 - beta) added of absolute values.
+    static double abs_average(double beta, double old, double added) {
+        return beta * std::fabs(old) + (1 - beta) * added;
     }
 };
 

@@ -18,7 +18,7 @@ struct Adaptive : Op {
         let("oh", "out_h");
         let("ow", "out_w");
         conditions = {"out_h>=1", "out_w>=1", "h>=1", "w>=1"};
-        contract = {Contract::normwise, 8};
+        contract = {Contract::products, 8};  // sums may cancel
         samples = {"n=1 c=1 h=1 w=1 output_size=1,1", "n=2 c=3 h=7 w=5 output_size=3,2",
                    "n=1 c=2 h=3 w=37 output_size=5,17", "n=1 c=2 h=10 w=9 output_size=7,4"};
         bench = {"n=8 c=512 h=10 w=10 output_size=7,7"};
@@ -93,14 +93,19 @@ struct AdaptiveAvg : Adaptive {
         sums = {sum};
     }
     void reference(Problem &p) const override {
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, int64_t top, int64_t bottom,
                     int64_t left, int64_t right) {
-            double total = 0;
+            double total = 0, abs_total = 0;
             for (int64_t i = top; i < bottom; i++) {
-                for (int64_t j = left; j < right; j++)
+                for (int64_t j = left; j < right; j++) {
                     total += p("x")(n, c, i, j);
+                    abs_total += std::fabs(p("x")(n, c, i, j));
+                }
             }
-            p("y")(n, c, a, b) = total / double((bottom - top) * (right - left));
+            const auto count = double((bottom - top) * (right - left));
+            p("y")(n, c, a, b) = total / count;
+            abs_sum(n, c, a, b) = abs_total / count;
         });
     }
 };
@@ -131,12 +136,15 @@ struct AdaptiveAvgDx : Adaptive {
     }
     void reference(Problem &p) const override {
         p("dx") = Array(p("dx").shape);
+        Array &abs_sum = p.abs_sum["dx"] = p("dx");
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, int64_t top, int64_t bottom,
                     int64_t left, int64_t right) {
             for (int64_t i = top; i < bottom; i++) {
                 for (int64_t j = left; j < right; j++) {
-                    p("dx")(n, c, i, j) += p("dy")(n, c, a, b) /
-                                           double((bottom - top) * (right - left));
+                    const double term = p("dy")(n, c, a, b) /
+                                        double((bottom - top) * (right - left));
+                    p("dx")(n, c, i, j) += term;
+                    abs_sum(n, c, i, j) += std::fabs(term);
                 }
             }
         });
@@ -215,6 +223,7 @@ struct AdaptiveMaxDx : Adaptive {
     }
     void reference(Problem &p) const override {
         p("dx") = Array(p("dx").shape);
+        Array &abs_sum = p.abs_sum["dx"] = p("dx");
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, int64_t top, int64_t bottom,
                     int64_t left, int64_t right) {
             const double window_max = p("y")(n, c, a, b);
@@ -223,6 +232,7 @@ struct AdaptiveMaxDx : Adaptive {
                     const double v = p("x")(n, c, i, j);
                     if (v != window_max && !std::isnan(v)) continue;
                     p("dx")(n, c, i, j) += p("dy")(n, c, a, b);
+                    abs_sum(n, c, i, j) += std::fabs(p("dy")(n, c, a, b));
                     return;
                 }
             }

@@ -22,7 +22,7 @@ struct AvgBase : Pool {
         samples.push_back("n=1 c=2 h=5 w=6 kernel_size=3,2 stride=2,3 pad_mode=pad padding=1,1,1,0 "
                           "ceil_mode=1 count_include_pad=0");
         samples.push_back("n=1 c=3 h=6 w=6 kernel_size=2,2 stride=2,2 divisor_override=3");
-        contract = {Contract::normwise, 8};
+        contract = {Contract::products, 8};  // sums may cancel
     }
     static inline const Dim count_include_pad{"count_include_pad"}, count_all{"count_all"};
     static inline const Dim divisor_override{"divisor_override"};
@@ -63,13 +63,17 @@ struct AvgPool2d : AvgBase {
     void schedule(const Ascend &npu) override { schedule_ascend(npu, ascend::Pooled::mean); }
     using Op::schedule;
     void reference(Problem &p) const override {
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
-            double total = 0;
+            double total = 0, abs_total = 0;
             for (int64_t i = w.top; i < w.bottom; i++) {
-                for (int64_t j = w.left; j < w.right; j++)
+                for (int64_t j = w.left; j < w.right; j++) {
                     total += p("x")(n, c, i, j);
+                    abs_total += std::fabs(p("x")(n, c, i, j));
+                }
             }
             p("y")(n, c, a, b) = total / count(p, a, b);
+            abs_sum(n, c, a, b) = abs_total / count(p, a, b);
         });
     }
 };
@@ -133,10 +137,14 @@ struct AvgPool2dDx : AvgBase {
     using Op::schedule;
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
+        Array &abs_sum = p.abs_sum["dx"] = p("dx");
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             for (int64_t i = w.top; i < w.bottom; i++) {
-                for (int64_t q = w.left; q < w.right; q++)
-                    p("dx")(n, c, i, q) += p("dy")(n, c, a, b) / count(p, a, b);
+                for (int64_t q = w.left; q < w.right; q++) {
+                    const double term = p("dy")(n, c, a, b) / count(p, a, b);
+                    p("dx")(n, c, i, q) += term;
+                    abs_sum(n, c, i, q) += std::fabs(term);
+                }
             }
         });
     }

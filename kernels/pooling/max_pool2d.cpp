@@ -153,6 +153,7 @@ struct MaxPool2dDx : MaxBase {
     using Op::schedule;
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
+        Array &abs_sum = p.abs_sum["dx"] = p("dx");
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             const double window_max = p("y")(n, c, a, b);
             for (int64_t i = w.top; i < w.bottom; i += w.step_h) {
@@ -160,6 +161,7 @@ struct MaxPool2dDx : MaxBase {
                     const double v = p("x")(n, c, i, q);
                     if (v != window_max && !(std::isnan(v) && std::isnan(window_max))) continue;
                     p("dx")(n, c, i, q) += p("dy")(n, c, a, b);
+                    abs_sum(n, c, i, q) += std::fabs(p("dy")(n, c, a, b));
                     return;
                 }
             }
@@ -385,7 +387,7 @@ private:
 MaxPool2dDx::MaxPool2dDx()
     : MaxBase("max_pool2d_dx", "x[n,c,h,w] y[n,c,oh,ow] dy[n,c,oh,ow] -> dx[n,c,h,w]", "") {
     internal = true;
-    contract = {Contract::normwise, 8};
+    contract = {Contract::products, 8};  // sums of dy may cancel
     const DimExpr covers = d.across.extent == 2 * d.across.windows &&
                            d.down.extent == 2 * d.down.windows && d.across.windows >= 4;
     add(variant_of<Dx2x2Exact>(*this, "pool2x2_exact", is_dense() && is_2x2() && covers));

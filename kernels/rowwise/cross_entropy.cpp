@@ -52,9 +52,9 @@ struct CrossEntropy : RowLoss {
 
     // Returns the logarithm of the sum of the exponentials of row i of the input "logits", for
     // references.
-    static double log_sum_of(Problem &p, int64_t i) {
+    static long double log_sum_of(Problem &p, int64_t i) {
         double largest = -INFINITY;
-        double sum = 0;
+        long double sum = 0;  // a double's rounding errors would exceed those of the f64 kernel
         for (int64_t j = 0; j < p["c"]; j++)
             largest = std::max(largest, p("logits")(i, j));
         for (int64_t j = 0; j < p["c"]; j++)
@@ -81,8 +81,8 @@ struct SparseSoftmaxCrossEntropy : CrossEntropy {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t label = int64_t(p("labels")(i));
-            p("loss")(i) = label < 0 || label >= p["c"] ? 0
-                                                        : log_sum_of(p, i) - p("logits")(i, label);
+            const bool is_class = label >= 0 && label < p["c"];
+            p("loss")(i) = is_class ? double(log_sum_of(p, i) - p("logits")(i, label)) : 0;
         }
     }
 };
@@ -93,6 +93,7 @@ struct SparseSoftmaxCrossEntropyDlogits : CrossEntropy {
                        "logits[..n,c] labels:i32[..n] dloss[..n] -> dlogits[..n,c]") {
         labels_are_classes();
         internal = true;
+        contract = {Contract::products, 10};  // a probability minus 1 cancels
     }
     Func logits = input("logits"), labels = input("labels"), dloss = input("dloss");
     Func dlogits = output("dlogits");
@@ -109,14 +110,20 @@ struct SparseSoftmaxCrossEntropyDlogits : CrossEntropy {
             is_class(labels),
             exponential(c, n) * scale(n) - select(c == labels(n), row_dloss(n), 0_r), 0_r);
     }
+    // Errors of the logits' differences are relative errors of probabilities.
     void reference(Problem &p) const override {
+        Array &abs_sum = p.abs_sum["dlogits"] = Array(p("dlogits").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t label = int64_t(p("labels")(i));
             if (label < 0 || label >= p["c"]) continue;  // dlogits holds zeros
-            const double log_sum = log_sum_of(p, i);
+            const long double log_sum = log_sum_of(p, i);
             for (int64_t j = 0; j < p["c"]; j++) {
-                p("dlogits")(i, j) = p("dloss")(i) *
-                                     (std::exp(p("logits")(i, j) - log_sum) - (j == label));
+                const long double log_probability = p("logits")(i, j) - log_sum;
+                const long double probability = std::exp(log_probability);
+                p("dlogits")(i, j) = double(p("dloss")(i) * (probability - (j == label)));
+                abs_sum(i,
+                        j) = std::fabs(p("dloss")(i)) *
+                             double(probability * (1 + std::fabs(log_probability)) + (j == label));
             }
         }
     }
@@ -197,10 +204,10 @@ struct SoftmaxCrossEntropy : CrossEntropy {
         // The error bound is relative to the sum of |terms|, as terms of opposite sign cancel.
         Array &abs_sum = p.abs_sum["loss"] = Array(p("loss").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
-            const double log_sum = log_sum_of(p, i);
+            const long double log_sum = log_sum_of(p, i);
             double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++) {
-                const double term = p("labels")(i, j) * (log_sum - p("logits")(i, j));
+                const auto term = double(p("labels")(i, j) * (log_sum - p("logits")(i, j)));
                 sum += term;
                 abs_sum(i) += std::fabs(term);
             }
@@ -214,7 +221,7 @@ struct SoftmaxCrossEntropyDlogits : CrossEntropy {
         : CrossEntropy("softmax_cross_entropy_dlogits",
                        "logits[..n,c] labels[..n,c] dloss[..n] -> dlogits[..n,c]") {
         internal = true;
-        contract = {Contract::normwise, 40};
+        contract = {Contract::products, 20};
     }
     Func logits = input("logits"), labels = input("labels"), dloss = input("dloss");
     Func dlogits = output("dlogits");
@@ -230,14 +237,22 @@ struct SoftmaxCrossEntropyDlogits : CrossEntropy {
         dlogits(c, n) = dloss(n) * (exponential(c, n) * scale(n) - labels(c, n));
     }
     void reference(Problem &p) const override {
+        Array &abs_sum = p.abs_sum["dlogits"] = Array(p("dlogits").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
-            const double log_sum = log_sum_of(p, i);
-            double sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++)
-                sum += p("labels")(i, j);
+            const long double log_sum = log_sum_of(p, i);
+            long double sum = 0, abs_labels = 0;
             for (int64_t j = 0; j < p["c"]; j++) {
-                p("dlogits")(i, j) = p("dloss")(i) * (std::exp(p("logits")(i, j) - log_sum) * sum -
-                                                      p("labels")(i, j));
+                sum += p("labels")(i, j);
+                abs_labels += std::fabs(p("labels")(i, j));
+            }
+            for (int64_t j = 0; j < p["c"]; j++) {
+                const long double log_probability = p("logits")(i, j) - log_sum;
+                const long double probability = std::exp(log_probability);
+                const double label = p("labels")(i, j);
+                p("dlogits")(i, j) = double(p("dloss")(i) * (probability * sum - label));
+                abs_sum(i, j) = std::fabs(p("dloss")(i)) *
+                                double(probability * (1 + std::fabs(log_probability)) * abs_labels +
+                                       std::fabs(label));
             }
         }
     }
@@ -261,9 +276,9 @@ struct SoftmaxCrossEntropyDlabels : CrossEntropy {
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            const double log_sum = log_sum_of(p, i);
+            const long double log_sum = log_sum_of(p, i);
             for (int64_t j = 0; j < p["c"]; j++)
-                p("dlabels")(i, j) = p("dloss")(i) * (log_sum - p("logits")(i, j));
+                p("dlabels")(i, j) = double(p("dloss")(i) * (log_sum - p("logits")(i, j)));
         }
     }
 };

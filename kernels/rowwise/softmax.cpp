@@ -37,13 +37,13 @@ struct Softmax : Rows {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             double largest = -INFINITY;
-            double sum = 0;
+            long double sum = 0;  // a double's rounding errors would exceed those of the f64 kernel
             for (int64_t j = 0; j < p["c"]; j++)
                 largest = std::max(largest, p("x")(i, j));
             for (int64_t j = 0; j < p["c"]; j++)
                 sum += std::exp(p("x")(i, j) - largest);
             for (int64_t j = 0; j < p["c"]; j++)
-                p("y")(i, j) = std::exp(p("x")(i, j) - largest) / sum;
+                p("y")(i, j) = double(std::exp(p("x")(i, j) - largest) / sum);
         }
     }
 };
@@ -52,7 +52,7 @@ struct Softmax : Rows {
 struct SoftmaxDx : Rows {
     SoftmaxDx() : Rows("softmax_dx", "y[..n,c] dy[..n,c] -> dx[..n,c]") {
         internal = true;
-        contract = {Contract::normwise, 40};
+        contract = {Contract::products, 8};
     }
     Func y = input("y"), dy = input("dy");
     Func dx = output("dx");
@@ -66,12 +66,19 @@ struct SoftmaxDx : Rows {
         row_reductions = {dot};
     }
     void reference(Problem &p) const override {
+        Array &abs_sum = p.abs_sum["dx"] = Array(p("dx").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
-            double sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++)
-                sum += p("y")(i, j) * p("dy")(i, j);
-            for (int64_t j = 0; j < p["c"]; j++)
-                p("dx")(i, j) = p("y")(i, j) * (p("dy")(i, j) - sum);
+            long double sum = 0;
+            double abs_terms = 0;
+            for (int64_t j = 0; j < p["c"]; j++) {
+                const double term = p("y")(i, j) * p("dy")(i, j);
+                sum += term;
+                abs_terms += std::fabs(term);
+            }
+            for (int64_t j = 0; j < p["c"]; j++) {
+                p("dx")(i, j) = p("y")(i, j) * double(p("dy")(i, j) - sum);
+                abs_sum(i, j) = std::fabs(p("y")(i, j)) * (std::fabs(p("dy")(i, j)) + abs_terms);
+            }
         }
     }
 };
@@ -104,13 +111,14 @@ struct LogSoftmax : Rows {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             double largest = -INFINITY;
-            double sum = 0;
+            long double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++)
                 largest = std::max(largest, p("x")(i, j));
             for (int64_t j = 0; j < p["c"]; j++)
                 sum += std::exp(p("x")(i, j) - largest);
+            const auto log_sum = double(std::log(sum));
             for (int64_t j = 0; j < p["c"]; j++)
-                p("y")(i, j) = p("x")(i, j) - largest - std::log(sum);
+                p("y")(i, j) = p("x")(i, j) - largest - log_sum;
         }
     }
 };

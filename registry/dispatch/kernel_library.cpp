@@ -15,8 +15,9 @@ namespace {
 void require_same(const std::string &path, const KernelLibrary &library, const std::string &what,
                   int32_t theirs, int32_t ours) {
     if (theirs == ours) return;
+    const bool has_version = library.kit && *library.kit;
     throw IoError(path, std::string("was built by halyard ") +
-                            (library.kit ? library.kit : "(no version)") + " with " + what + " " +
+                            (has_version ? library.kit : "(no version)") + " with " + what + " " +
                             std::to_string(theirs) + ", but this is halyard " + version() +
                             " with " + what + " " + std::to_string(ours) + ": rebuild the library");
 }

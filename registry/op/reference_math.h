@@ -50,16 +50,19 @@ inline double quantized(double x, double scale, double zero_point, DType t) {
 
 using AttentionMask = std::function<double(int64_t g, int64_t s, int64_t t)>;
 
-// Returns the score of query s and key t. Raises `largest` to the absolute value of
-// its largest term.
-inline double score_of(const Array &q, const Array &k, int64_t g, int64_t s, int64_t t,
-                       double scale, double &largest) {
-    double dot = 0;
+// The score of a query and a key, and the sum of the absolute values of its terms.
+struct AttentionScore {
+    double value = 0, abs_sum = 0;
+};
+inline AttentionScore score_of(const Array &q, const Array &k, int64_t g, int64_t s, int64_t t,
+                               double scale) {
+    AttentionScore score;
     for (int64_t x = 0; x < q.shape[2]; x++) {
-        dot += q(g, s, x) * k(g, t, x);
-        largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
+        const double term = q(g, s, x) * k(g, t, x) * scale;
+        score.value += term;
+        score.abs_sum += std::fabs(term);
     }
-    return dot * scale;
+    return score;
 }
 
 // Replaces the scores of a query by their softmax. Every weight is 0 if the query
@@ -77,9 +80,29 @@ inline void softmax_in_place(std::vector<double> &weight) {
         w = total == 0 ? 0 : w / total;
 }
 
-// The reference of attention. Computes o, and in `abs_sum` the sum of the absolute values of its
-// terms, which is infinite if a score's terms overflow f32. `from` is the index of the first query
-// for `causal`.
+// Computes row s of o from the weights of its keys, and in `abs_sum` the sum of w(t) (|v(t)| +
+// score_sum(t) |v(t) - o|), where score_sum has the terms of the scores.
+inline void mix_values(const Array &v, int64_t g, int64_t s, const std::vector<double> &weight,
+                       const std::vector<double> &score_sum, Array &o, Array &abs_sum) {
+    const auto keys = static_cast<int64_t>(weight.size());
+    for (int64_t x = 0; x < o.shape[2]; x++) {
+        for (int64_t t = 0; t < keys; t++)
+            o(g, s, x) += weight[static_cast<size_t>(t)] * v(g, t, x);
+        for (int64_t t = 0; t < keys; t++) {
+            const double w = weight[static_cast<size_t>(t)];
+            if (w == 0) continue;  // of a hidden key, whose score is -infinity
+            abs_sum(g, s, x) += w *
+                                (std::fabs(v(g, t, x)) + score_sum[static_cast<size_t>(t)] *
+                                                             std::fabs(v(g, t, x) - o(g, s, x)));
+        }
+    }
+}
+
+// The reference of attention. Computes o, and in `abs_sum` what its errors are measured against: an
+// error d of score t changes o by w(t) (v(t) - o) d, where w(t) is the key's weight. d is an error
+// of the score's terms, and of its difference from the largest score. Beyond these, o has the terms
+// w(t) v(t). abs_sum is infinite if a score's terms overflow f32. `from` is the index of the first
+// query for `causal`.
 inline void attend(const Problem &p, const char *queries, const char *keys, const char *values,
                    bool causal, int64_t from, double scale, const AttentionMask &mask, Array &o,
                    Array &abs_sum) {
@@ -88,23 +111,26 @@ inline void attend(const Problem &p, const char *queries, const char *keys, cons
     const Array &v = p.tensors.at(values);
     o = abs_sum = Array({p["g"], p["s"], p["e"]});
     std::vector<double> weight(static_cast<size_t>(p["t"]));
+    std::vector<double> score_sum(weight.size());
     for (int64_t g = 0; g < p["g"]; g++) {
         for (int64_t s = 0; s < p["s"]; s++) {
             double largest = 0;
-            for (int64_t t = 0; t < p["t"]; t++) {
-                const double score = score_of(q, k, g, s, t, scale, largest);
-                weight[static_cast<size_t>(t)] = causal && t > s + from ? -INFINITY
-                                                                        : score + mask(g, s, t);
+            double row_max = -INFINITY;
+            for (size_t t = 0; t < weight.size(); t++) {
+                const auto key = static_cast<int64_t>(t);
+                const AttentionScore score = score_of(q, k, g, s, key, scale);
+                const double bias = mask(g, s, key);
+                weight[t] = causal && key > s + from ? -INFINITY : score.value + bias;
+                score_sum[t] = score.abs_sum + std::fabs(bias) + std::fabs(weight[t]);
+                largest = std::fmax(largest, score.abs_sum);
+                row_max = std::fmax(row_max, weight[t]);
             }
+            for (double &terms : score_sum)
+                terms += std::fabs(row_max);
             softmax_in_place(weight);
-            for (int64_t x = 0; x < p["e"]; x++) {
-                for (int64_t t = 0; t < p["t"]; t++) {
-                    const double term = weight[static_cast<size_t>(t)] * v(g, t, x);
-                    o(g, s, x) += term;
-                    abs_sum(g, s, x) += std::fabs(term);
-                }
-                if (largest > 1e37) abs_sum(g, s, x) = INFINITY;
-            }
+            mix_values(v, g, s, weight, score_sum, o, abs_sum);
+            for (int64_t x = 0; x < p["e"] && largest > 1e37; x++)
+                abs_sum(g, s, x) = INFINITY;
         }
     }
 }

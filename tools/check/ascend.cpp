@@ -42,10 +42,10 @@ Plan planned(const Case &c) {
 }
 
 // Returns the call's results, in memory that is filled alike.
-std::vector<Tensor> results_of(const Op &op, const Case &c) {
+std::vector<Tensor> results_of(const Case &c) {
     std::vector<Tensor> out;
     for (size_t k = 0; k < c.out_dtypes.size(); k++) {
-        const Shape &shape = c.problem.tensors.at(op.sig.outputs[k].name).shape;
+        const Shape shape = c.output_shape(k);
         out.push_back(poisoned(shape.elements(), c.out_dtypes[k]).reshape(shape));
     }
     dispatch_into(c.registered, c.in, c.attrs, out);
@@ -59,10 +59,11 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
                               c.sample + "'" + values;
     begin_step(where);
     try {
-        const std::vector<Tensor> out = results_of(op, c);
+        const std::vector<Tensor> out = results_of(c);
         for (size_t k = 0; k < out.size(); k++) {
             const std::string &name = op.sig.outputs[k].name;
-            r.expect(where, compare(op, name, out[k], c.problem));
+            r.expect(where,
+                     compare(op, name, c.as_in_signature(op.sig.outputs[k], out[k]), c.problem));
         }
     } catch (const Error &e) {
         r.fail(where, e.what());
@@ -81,7 +82,7 @@ Case with_values(const Op &op, const Case &c, bool bends, int seed) {
         // An input with a lower bound isn't defined everywhere.
         if (other.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
         fill_breakpoints(other.in[k], reals, rng);
-        other.problem.tensors[op.sig.inputs[k].name] = array_of(other.in[k]);
+        other.read_input(k);
     }
     other.fit_forward_outputs(op);
     other.solve(op);
@@ -191,9 +192,9 @@ int calls_with_same_bits(const Op &op, const Options &o, const std::string &faul
     const Case first(op, o.sample, o.dtypes, 6);
     const auto same_bits = [&](const Case &c) {
         simulated_device().plant("");
-        const std::vector<Tensor> right = results_of(op, c);
+        const std::vector<Tensor> right = results_of(c);
         simulated_device().plant(fault);
-        const std::vector<Tensor> faulty = results_of(op, c);
+        const std::vector<Tensor> faulty = results_of(c);
         return std::ranges::equal(right, faulty, [](const Tensor &a, const Tensor &b) {
             return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
         });

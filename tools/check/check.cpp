@@ -58,9 +58,10 @@ std::string place(const std::string &dtypes, Isa isa, const std::string &variant
 void compare_all(const Op &op, const Case &c, const std::vector<Tensor> &out,
                  const std::string &where, Report &r) {
     for (size_t k = 0; k < out.size(); k++) {
-        std::string error = compare(op, op.sig.outputs[k].name, out[k], c.problem);
-        if (!error.empty() && !r.has_kind(error))
-            error += cancellation(op, op.sig.outputs[k].name, out[k], c.problem);
+        const TensorSpec &y = op.sig.outputs[k];
+        const Tensor got = c.as_in_signature(y, out[k]);
+        std::string error = compare(op, y.name, got, c.problem);
+        if (!error.empty() && !r.has_kind(error)) error += cancellation(op, y.name, got, c.problem);
         r.expect(where, error);
     }
 }
@@ -97,8 +98,7 @@ std::vector<Tensor> guarded_call(const Op &op, const Case &c, const std::string 
         std::vector<Tensor> in = c.in;
         std::vector<Tensor> out;
         for (size_t k = 0; k < c.out_dtypes.size(); k++) {
-            out.push_back(
-                Tensor::empty(c.problem.tensors.at(op.sig.outputs[k].name).shape, c.out_dtypes[k]));
+            out.push_back(Tensor::empty(c.output_shape(k), c.out_dtypes[k]));
         }
         Guards guards(side);
         guards.move(op, in, out);

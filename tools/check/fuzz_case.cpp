@@ -200,6 +200,13 @@ std::vector<double> usable_constants(const Op &op, const std::string &dtypes) {
     return all;
 }
 
+// Replaces smaller values by `least`.
+void raise_to(const Tensor &t, double least) {
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++)
+        if (flat.at({i}) < least) flat.set({i}, least);
+}
+
 // Integers are often equal, and equal terms of a sum round alike. So where functions of integers
 // are added up, errors are allowed that many times.
 constexpr int inexact_integers = 4;
@@ -225,7 +232,7 @@ public:
                 c_.in[k] = repeated[k].copy();
                 equal_terms_ = std::max(equal_terms_, repeated[k].size(d));
             }
-            c_.problem.tensors[name] = array_of(c_.in[k]);
+            c_.read_input(k);
         }
         if (!std::all_of(repeated.begin(), repeated.end(),
                          [](const Tensor &t) { return t.defined(); }))
@@ -272,11 +279,10 @@ public:
                 m *= std::max(1.0, double(equal_terms_) / op_.contract.ulps);
         }
         for (size_t k = 0; k < out_.size(); k++) {
-            const std::string &name = op_.sig.outputs[k].name;
-            const Tensor y = f_.first_axis && has_axis(op_.sig.outputs[k])
-                                 ? axis_last(out_[k]).copy()
-                                 : out_[k];
-            if (const std::string error = error_of(name, y); !error.empty()) return error;
+            const TensorSpec &spec = op_.sig.outputs[k];
+            const Tensor y = f_.first_axis && has_axis(spec) ? axis_last(out_[k]).copy()
+                                                             : c_.as_in_signature(spec, out_[k]);
+            if (const std::string error = error_of(spec.name, y); !error.empty()) return error;
         }
         return "";
     }
@@ -296,7 +302,10 @@ private:
         const bool swept = f_.every_value_of.empty() || f_.every_value_of == spec.name;
         if (f_.every_value && swept && !is_factor) fill_every_value(t);
         if (f_.integers && !is_bounded) fill_integers(t, rng);
-        if (f_.breakpoints) fill_breakpoints(t, reals, rng);
+        if (f_.breakpoints) {
+            fill_breakpoints(t, reals, rng);
+            if (is_bounded) raise_to(t, double(c_.problem.dims.at(spec.name + "_least")));
+        }
         if (f_.constants && !is_bounded && !is_factor)
             fill_constants(t, usable_constants(op_, f_.dtypes), rng);
         if (f_.lonely && std::isupper((unsigned char)spec.dtype[0]))
@@ -390,7 +399,7 @@ private:
     void place_output(size_t k) {
         const std::string &name = op_.sig.outputs[k].name;
         const std::string how = layout_of(name);
-        const Shape &shape = c_.problem.tensors.at(name).shape;
+        const Shape shape = c_.output_shape(k);
         const DType t = c_.out_dtypes[k];
         const bool on = how.starts_with("on-"), over = how.starts_with("over-");
         if (!on && !over) {

@@ -47,14 +47,16 @@ std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
         if (const auto given = dy.find(t.name); given != dy.end()) {
             const auto &outputs = op.sig.outputs;
             const auto y = std::ranges::find(outputs, t.name.substr(1), &TensorSpec::name);
-            in.push_back(tensor_of(given->second, c.out_dtypes[size_t(y - outputs.begin())]));
+            const DType dtype = c.out_dtypes[size_t(y - outputs.begin())];
+            in.push_back(c.as_called(*y, tensor_of(given->second, dtype)));
             continue;
         }
         for (size_t k = 0; k < op.sig.inputs.size(); k++)
             if (op.sig.inputs[k].name == t.name) in.push_back(c.in[k]);
         for (size_t k = 0; k < op.sig.outputs.size(); k++) {
             if (op.sig.outputs[k].name == t.name)
-                in.push_back(tensor_of(c.problem.tensors.at(t.name), c.out_dtypes[k]));
+                in.push_back(
+                    c.as_called(t, tensor_of(c.problem.tensors.at(t.name), c.out_dtypes[k])));
         }
     }
     return in;
@@ -221,8 +223,9 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
             begin_step("gradient " + dtypes + " of " + g.record.name + " '" + sample + "'");
             const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op),
                                        Attrs(g.record, registered.record, c.attrs))[of.output];
+            const Tensor found = c.as_in_signature(g.signature.outputs[of.output], dx);
             r.expect("gradient '" + sample + "'",
-                     gradient_error(op, c, dy, input, dx.to_vector<double>()));
+                     gradient_error(op, c, dy, input, found.to_vector<double>()));
         }
     }
 }
@@ -296,7 +299,8 @@ private:
         entry.fn = derived;
         p.kernel = &entry;
         std::vector<Tensor> in = case_.in;
-        in.push_back(tensor_of(dy_.begin()->second, DType::f64));
+        in.push_back(
+            case_.as_called(op_.sig.outputs[0], tensor_of(dy_.begin()->second, DType::f64)));
         const Tensor theirs = Tensor::zeros(dx.shape, DType::f64);
         try {
             run_plan(p, in, case_.attrs, {&theirs, 1});

@@ -113,7 +113,7 @@ struct Attention : Composite {
         at_call("is_causal", AttrKind::boolean, "0");
         at_call("scale", AttrKind::real, "0");
         dtypes = {"f32", "f16", "bf16", "f64"};
-        contract = {Contract::normwise, 40};
+        contract = {Contract::products, 16};
         samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5",
                    "g=3 s=9 t=11 d=8 e=4 ms=1 mt=11 is_causal=1 scale=0.5",
                    "g=2 s=300 t=200 d=3 e=5 ms=300 mt=200 is_causal=1"};

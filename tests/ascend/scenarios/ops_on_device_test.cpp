@@ -64,7 +64,7 @@ TEST(OnAscend, FunctionsKeepTheContractInTheirTails) {
         ops.push_back(op_of(name));
         ops.push_back(op_of(name + "_dx"));
     }
-    for (const char *name : {"logsigmoid", "softplus", "erf", "erfc", "tanh", "exp"}) {
+    for (const char *name : {"logsigmoid", "softplus", "erf", "erfc", "tanh", "exp", "exp2"}) {
         ops.push_back(op_of(name));
     }
     for (const OpPtr &op : ops) {
@@ -77,6 +77,46 @@ TEST(OnAscend, FunctionsKeepTheContractInTheirTails) {
             const Tensor y = dispatch(c.registered, c.in, c.attrs)[0];
             const std::string wrong = compare(*op, op->sig.outputs[0].name, y, c.problem);
             EXPECT_EQ(wrong, "") << op->name << " from " << minimum;
+        }
+    }
+}
+
+// A power of 2^128 or more is infinity. Correcting its exponent gave the NaN of infinity -
+// infinity.
+TEST(OnAscend, PowersOverflowToInfinity) {
+    const std::vector<float> bases = {2, 2, 3, 10, 0.5};
+    const std::vector<float> exponents = {128, 130, 85, 39, -130};
+    const Primitive pow("pow"), exp2("exp2");
+    const Force force(host_isa(), "", "ascend");
+    const Tensor powers = pow.run({Tensor::from(bases, {5}), Tensor::from(exponents, {5})})[0];
+    for (const double y : powers.to_vector<double>())
+        EXPECT_EQ(y, INFINITY);
+    const Tensor x = Tensor::from<float>({128, 130, 1e6, INFINITY, -INFINITY, -1e6});
+    EXPECT_EQ(exp2.run({x})[0].to_vector<double>(),
+              (std::vector<double>{INFINITY, INFINITY, INFINITY, INFINITY, 0, 0}));
+}
+
+// p is so near its step that p minus the step has a few digits.
+TEST(OnAscend, UpdatesThatCancelKeepTheContract) {
+    for (const char *name : {"momentum_", "sgd_", "adam_", "adam_weight_decay_", "adagrad_",
+                             "rms_prop_", "ada_max_"}) {
+        const OpPtr op = op_of(name);
+        Case c(*op, "d0=1 d1=1 d2=2000", "f32", 3);
+        c.solve(*op);
+        for (int64_t i = 0; i < 2000; i++) {
+            const double step = c.problem.tensors.at("p").v[size_t(i)] -
+                                c.problem.tensors.at("p_out").v[size_t(i)];
+            c.in[0].set({0, 0, i}, step);
+        }
+        c.read_input(0);
+        c.solve(*op);
+        for (const char *device : {"cpu", "ascend"}) {
+            const Force force(host_isa(), "", device);
+            const std::vector<Tensor> out = dispatch(c.registered, c.in, c.attrs);
+            for (size_t k = 0; k < out.size(); k++) {
+                EXPECT_EQ(compare(*op, op->sig.outputs[k].name, out[k], c.problem), "")
+                    << name << " " << device;
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
-// Tests the example of a custom operator for Ascend: both of its programs are right, and
-// docs/ascend.md has the simulator's figures and pictures.
+// Tests the example of a custom operator: its library's version, and for Ascend that both of its
+// programs are right and docs/ascend.md has the simulator's figures and pictures.
+#include "registry/base/version.h"
+#include "registry/dispatch/kernel_library.h"
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -13,6 +15,10 @@ protected:
     const std::string page_path = HALYARD_SOURCE_DIR "/docs/ascend.md";
     const std::string page = text_of(page_path);
 };
+
+TEST_F(CustomOp, NamesTheVersionOfItsKit) {
+    EXPECT_STREQ(open_kernel_library(HALYARD_CUSTOM_OP).kit, version());
+}
 
 TEST_F(CustomOp, BothProgramsKeepTheContract) {
     const Result r = run("check bias_gelu --device ascend");

@@ -19,6 +19,11 @@ bool has(const std::vector<std::string> &list, const std::string &s) {
     return std::find(list.begin(), list.end(), s) != list.end();
 }
 
+OpPtr op_of(const std::string &name) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    return op_table().make(name);
+}
+
 MutantOptions options(std::vector<std::string> ops, int per_op,
                       std::vector<std::string> only = {}) {
     MutantOptions o;
@@ -80,10 +85,9 @@ TEST(Mutants, SandboxFindsARace) {
 
 // The element past the end is read and not used: only the guard page behind the input finds it.
 TEST(Mutants, GuardPagesFindAReadPastTheEnd) {
-    if (op_table().names().empty()) list_all_ops(op_table());
     Instance i;
     i.isa = host_isa();
-    Kernel cumsum(op_table().make("cumsum"), i);
+    Kernel cumsum(op_of("cumsum"), i);
     std::vector<std::string> clamps;
     for (auto &f : faults_of(cumsum))
         if (f.starts_with("wrong-clamp: min in ")) clamps.push_back("cumsum " + f);
@@ -104,12 +108,12 @@ TEST(Mutants, EqualValuesRevealAComparison) {
 
 // A batch norm's x - mean is strict.
 TEST(Mutants, StrictArithmeticGetsFaults) {
-    const OpPtr op = op_table().make("batch_norm_planes");
+    const OpPtr op = op_of("batch_norm_planes");
     Instance i;
     i.isa = host_isa();
     i.dtypes = op->dtypes[0];
     i.variant = op->variants.back().name;
-    Kernel k(op_table().make(op->name), i);
+    Kernel k(op_of(op->name), i);
     const std::vector<std::string> faults = faults_of(k);
     const auto fault = std::find_if(faults.begin(), faults.end(), [](const std::string &f) {
         return f.starts_with("swapped-operands: strict - in y");
@@ -230,7 +234,7 @@ TEST(Faults, HaveStableNames) {
         Instance i;
         i.isa = host_isa();
         i.variant = "wide";
-        Kernel k(op_table().make("softmax"), i);
+        Kernel k(op_of("softmax"), i);
         return faults_of(k);
     };
     const std::vector<std::string> once = listed();
@@ -249,7 +253,7 @@ TEST(Faults, AreNotPlantedWhereNoCallGoes) {
     i.isa = host_isa();
     i.dtypes = "f64";
     i.variant = "short";
-    Kernel k(op_table().make("sparse_softmax_cross_entropy_dlogits"), i);
+    Kernel k(op_of("sparse_softmax_cross_entropy_dlogits"), i);
     const std::vector<std::string> faults = faults_of(k);
     EXPECT_TRUE(has(faults, "missing-init: store to total"));
     EXPECT_FALSE(has(faults, "missing-init: store to total #2"));
@@ -262,7 +266,7 @@ TEST(Faults, PrecisionIsOnlyLostWhereThereIsSome) {
         i.isa = host_isa();
         i.dtypes = dtypes;
         i.variant = "columns";
-        Kernel k(op_table().make("argmin"), i);
+        Kernel k(op_of("argmin"), i);
         const std::vector<std::string> faults = faults_of(k);
         return std::ranges::any_of(faults, [](const std::string &f) {
             return f.starts_with("lost-precision: store to best.0");

@@ -341,6 +341,8 @@ TEST_F(Command, RejectsIncompatibleKernelLibraries) {
                     "] is no kernel library: it has no symbol halyard_kernels");
     expect_rejected("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_1,
                     "] was built by halyard 7.1.0 with kernel ABI ");
+    expect_rejected("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_2,
+                    "] was built by halyard (no version) with kernel ABI ");
     expect_rejected("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_0,
                     "] was built by halyard 7.1.0 with record size 1, but this is halyard ");
 }

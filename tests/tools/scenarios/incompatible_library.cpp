@@ -8,7 +8,7 @@ namespace {
 struct OtherLibrary {
     int32_t abi = halyard::kernel_abi + ABI_OFFSET;
     int32_t record_bytes = 1;
-    const char *kit = "7.1.0";
+    const char *kit = KIT;
     void *files = nullptr, *list = nullptr;
 };
 }  // namespace
