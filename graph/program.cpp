@@ -5,6 +5,7 @@
 #include "registry/base/error.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
+#include "registry/tensor/host_step.h"
 
 namespace halyard::graph {
 namespace {
@@ -116,7 +117,8 @@ void Program::run_step(Node &n, Step &s) {
     case Node::Kind::copy: s.out[0].assign(s.in[0]); break;
     case Node::Kind::fill: s.out[0].fill(n.value); break;
     case Node::Kind::host: {
-        const std::vector<Tensor> made = n.function(s.in);
+        // What a step reads may be memory that later nodes write.
+        const std::vector<Tensor> made = run_apart(n.function, s.in);
         for (size_t k = 0; k < made.size(); k++)
             memories_[size_t(n.out[k].buffer)] = made[k];
         break;

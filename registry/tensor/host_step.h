@@ -13,4 +13,7 @@ namespace halyard {
 std::vector<Tensor> run_on_host(const std::string &name, std::span<const Tensor> in,
                                 const HostFunction &f);
 
+// Returns f(in). A result that shares memory with an input is a copy.
+std::vector<Tensor> run_apart(const HostFunction &f, std::span<const Tensor> in);
+
 }  // namespace halyard
