@@ -46,7 +46,7 @@ void hold_constant_fills(Graph &graph) {
         for (const View &v : n.out)
             writes[size_t(v.buffer)]++;
     std::erase_if(graph.nodes, [&](const Node &n) {
-        if (n.kind != Node::Kind::fill) return false;
+        if (n.kind != Node::Kind::fill || !n.numbers.empty()) return false;
         const View &v = n.out[0];
         Buffer &b = graph.buffers[size_t(v.buffer)];
         if (b.role != Role::temporary || writes[size_t(v.buffer)] != 1) return false;
@@ -80,13 +80,26 @@ std::string described(const Node &n) {
 bool same_attributes(const Node &a, const Node &b) {
     if (a.attrs.has_value() != b.attrs.has_value()) return false;
     // The attributes of a draw differ from run to run.
-    return !a.attrs || a.draw >= 0 || a.attrs->text() == b.attrs->text();
+    if (!a.attrs || a.draw >= 0) return true;
+    if (a.numbers.empty()) return a.attrs->text() == b.attrs->text();
+    if (a.op != b.op) return false;
+    Attrs x = *a.attrs;
+    Attrs y = *b.attrs;
+    for (const NumberPlace &place : a.numbers) {
+        x.set(place.attribute, 0.0);
+        y.set(place.attribute, 0.0);
+    }
+    return x.text() == y.text();
+}
+
+bool same_value(const Node &a, const Node &b) {
+    const bool is_number = a.kind == Node::Kind::fill && !a.numbers.empty();
+    return is_number || a.value == b.value || (a.value != a.value && b.value != b.value);
 }
 
 bool same_node(const Node &a, const Node &b) {
     return a.kind == b.kind && a.op == b.op && a.name == b.name && a.draw == b.draw &&
-           (a.value == b.value || (a.value != a.value && b.value != b.value)) &&
-           same_attributes(a, b) && a.in == b.in && a.out == b.out;
+           same_value(a, b) && same_attributes(a, b) && a.in == b.in && a.out == b.out;
 }
 
 bool same_elements(const Tensor &a, const Tensor &b) {
@@ -162,9 +175,14 @@ std::string list_of(const Graph &graph, const std::vector<View> &views) {
 
 std::string line_of(const Graph &graph, const Node &n) {
     std::string line = "  " + list_of(graph, n.out) + " = " + n.name + "(";
-    line += n.kind == Node::Kind::fill ? std::to_string(n.value) : list_of(graph, n.in);
+    const bool is_fill = n.kind == Node::Kind::fill;
+    line += is_fill ? std::to_string(n.value) : list_of(graph, n.in);
     line += ")";
     if (n.attrs && !n.attrs->text().empty()) line += " " + n.attrs->text();
+    for (const NumberPlace &place : n.numbers) {
+        line += " [" + (is_fill ? "value" : n.attrs->op().attrs[place.attribute].name) +
+                ": number " + std::to_string(place.number) + "]";
+    }
     for (size_t k = 0; k < n.out.size(); k++)
         line += (k ? ", " : " : ") + type_of(n.out[k]);
     if (!n.part.empty()) line += "    # " + n.part;

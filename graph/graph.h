@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/call_listener.h"
+#include "registry/tensor/step_numbers.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard::graph {
@@ -42,6 +44,20 @@ struct View {
     friend bool operator==(const View &, const View &) = default;
 };
 
+// A real attribute of a call, or the value of a fill, that is a number of the step.
+struct NumberPlace {
+    size_t attribute = 0;  // of a call
+    size_t number = 0;     // among those of all sources
+};
+
+// Where numbers of the step come from, and where they go: the places in the nodes that the source's
+// run made, by their order then.
+struct GraphNumbers {
+    NumberSource source;
+    int64_t phase = 0;
+    std::vector<std::pair<size_t, NumberPlace>> places;
+};
+
 struct Node {
     enum class Kind { call, copy, fill, host };
     Kind kind = Kind::call;
@@ -51,6 +67,7 @@ struct Node {
     HostFunction function;             // a host step's
     std::string name;                  // the op's or the step's
     std::vector<View> in, out;
+    std::vector<NumberPlace> numbers;
     int draw = -1;     // the draw of random numbers that the attributes hold
     std::string part;  // the cells and the phase that it belongs to: "Net/Conv2d"
 };
@@ -60,6 +77,7 @@ struct Graph {
     std::vector<Buffer> buffers;
     std::vector<Node> nodes;
     std::vector<View> outputs;
+    std::vector<GraphNumbers> numbers;
     int draws = 0;  // draws of the default generator in a run
 };
 
@@ -71,7 +89,7 @@ void hold_constant_fills(Graph &graph);
 void find_lifetimes(Graph &graph);
 
 // Returns what differs between two recordings of one function, naming the first node; "" if
-// nothing does.
+// nothing does. Numbers of the step may.
 std::string difference(const Graph &a, const Graph &b);
 
 // Returns the graph as text, one line per node:

@@ -78,6 +78,8 @@ void Program::release_arena() {
 }
 
 bool Program::is_outdated() const {
+    for (const GraphNumbers &n : graph_.numbers)
+        if (n.source.phase() != n.phase) return true;
     for (const Buffer &b : graph_.buffers) {
         if (b.role != Role::captured) continue;
         const TensorImpl &i = *b.held.impl();
@@ -101,7 +103,18 @@ void Program::set_draw(Node &n, const std::vector<RngState> &draws) const {
         n.attrs->set(size_t(n.attrs->find(draw_attributes[k])), words[k]);
 }
 
+void Program::set_numbers(Node &n) const {
+    for (const NumberPlace &place : n.numbers) {
+        const double value = numbers_[place.number];
+        if (n.kind == Node::Kind::fill)
+            n.value = value;
+        else
+            n.attrs->set(place.attribute, value);
+    }
+}
+
 void Program::run_step(Node &n, Step &s) {
+    set_numbers(n);
     for (const size_t k : s.changing_in)
         s.in[k] = tensor_of(n.in[k]);
     if (n.kind != Node::Kind::host) {
@@ -147,6 +160,11 @@ std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor
     std::vector<RngState> draws;
     for (int k = 0; k < graph_.draws; k++)
         draws.push_back(Random::next().state());
+    numbers_.clear();
+    for (const GraphNumbers &n : graph_.numbers) {
+        const std::vector<double> values = n.source.values();
+        numbers_.insert(numbers_.end(), values.begin(), values.end());
+    }
     // Forgets the memory of this run however it ends.
     struct Forget {
         Program &p;

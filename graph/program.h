@@ -26,8 +26,8 @@ public:
     const Graph &graph() const { return graph_; }
     const MemoryPlan &memory() const { return memory_; }
 
-    // Returns true if a tensor that the graph captured is held by nobody else any more: the
-    // function uses another one in its place.
+    // Returns true if a tensor that the graph captured is held by nobody else any more, so that the
+    // function uses another one in its place, or if numbers of the step are in another phase.
     bool is_outdated() const;
 
 private:
@@ -46,12 +46,14 @@ private:
     template<class F> void for_each_temporary(const F &f);
     void run_step(Node &n, Step &s);
     void set_draw(Node &n, const std::vector<RngState> &draws) const;
+    void set_numbers(Node &n) const;
     Tensor result_of(const View &v, std::span<const Tensor> arguments) const;
 
     Graph graph_;
     MemoryPlan memory_;
     Tensor arena_;
     std::vector<Step> steps_;
+    std::vector<double> numbers_;  // of this run
     // By buffer: the memory, whose first element is the views' reference. The changing ones are
     // only set during a run.
     std::vector<Tensor> memories_;

@@ -112,7 +112,7 @@ std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
 }
 
 std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, const Function &f) {
-    Capture capture(name_, {arguments.begin(), arguments.end()});
+    Capture capture(name_, {arguments.begin(), arguments.end()}, &e.program->graph());
     std::vector<Tensor> out = capture.run(f);
     std::string what = capture.reason();
     if (what.empty()) what = difference(e.program->graph(), capture.take());
