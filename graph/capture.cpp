@@ -21,7 +21,8 @@ Capture::Capture(std::string name, std::vector<Tensor> arguments, const Graph *k
             refuse("two arguments share memory");
             return;
         }
-        add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
+        const int id = add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
+        graph_.buffers[size_t(id)].type = name_of(t.dtype()) + t.shape().text();
     }
 }
 
@@ -364,10 +365,6 @@ void Capture::finish(const std::vector<Tensor> &out) {
     arguments_.clear();
     for (Buffer &b : graph_.buffers)
         if (b.role == Role::input) b.held = {};
-    if (!reason_.empty()) return;
-    remove_dead_nodes(graph_);
-    hold_constant_fills(graph_);
-    find_lifetimes(graph_);
 }
 
 }  // namespace halyard::graph

@@ -16,9 +16,9 @@ namespace halyard::graph {
 
 class Capture : private NumberListener {
 public:
-    // `arguments` of the function, which may be undefined, are the graph's inputs. Where the numbers
-    // of a step go (registry/tensor/step_numbers.h) is taken from `known`, an earlier graph of the
-    // function; without one a run with other numbers finds it out.
+    // `arguments` of the function, which may be undefined, are the graph's inputs. Where the
+    // numbers of a step go (registry/tensor/step_numbers.h) is taken from `known`, an earlier graph
+    // of the function; without one a run with other numbers finds it out.
     Capture(std::string name, std::vector<Tensor> arguments, const Graph *known = nullptr);
 
     // Runs the function once, and records it.
@@ -34,6 +34,7 @@ public:
 
     // Returns why the function can't be captured; "" if it can.
     const std::string &reason() const { return reason_; }
+    // Returns the graph as it was recorded (graph/passes.h).
     Graph take() { return std::move(graph_); }
 
 private:

@@ -1,7 +1,9 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <map>
 
 namespace halyard::graph {
 namespace {
@@ -70,10 +72,16 @@ void find_lifetimes(Graph &graph) {
 
 namespace {
 
+std::string text_of_number(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
 std::string described(const Node &n) {
     std::string text = "'" + n.name + "'";
     if (n.attrs && !n.attrs->text().empty()) text += " with " + n.attrs->text();
-    if (n.kind == Node::Kind::fill) text += " of " + std::to_string(n.value);
+    if (n.kind == Node::Kind::fill) text += " of " + text_of_number(n.value);
     return n.part.empty() ? text : text + " in " + n.part;
 }
 
@@ -176,7 +184,7 @@ std::string list_of(const Graph &graph, const std::vector<View> &views) {
 std::string line_of(const Graph &graph, const Node &n) {
     std::string line = "  " + list_of(graph, n.out) + " = " + n.name + "(";
     const bool is_fill = n.kind == Node::Kind::fill;
-    line += is_fill ? std::to_string(n.value) : list_of(graph, n.in);
+    line += is_fill ? text_of_number(n.value) : list_of(graph, n.in);
     line += ")";
     if (n.attrs && !n.attrs->text().empty()) line += " " + n.attrs->text();
     for (const NumberPlace &place : n.numbers) {
@@ -191,8 +199,38 @@ std::string line_of(const Graph &graph, const Node &n) {
 
 }  // namespace
 
+std::string text_of_source(const Buffer &b) {
+    if (b.role == Role::input) return "argument " + std::to_string(b.input) + " : " + b.type;
+    if (b.role == Role::constant && b.held.elements() <= 4) return "constant " + b.held.text();
+    const std::string type = name_of(b.held.dtype()) + b.held.shape().text();
+    if (b.role == Role::constant) return "constant : " + type;
+    return (b.name.empty() ? "tensor" : "parameter " + b.name) + " : " + type;
+}
+
+void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named) {
+    std::map<const Storage *, const std::string *> names;
+    for (const auto &[name, tensor] : named)
+        names.emplace(tensor.impl()->storage, &name);
+    for (Buffer &b : graph.buffers) {
+        if (b.role != Role::captured) continue;
+        const auto found = names.find(b.held.impl()->storage);
+        if (found != names.end()) b.name = *found->second;
+    }
+}
+
 std::string text_of(const Graph &graph) {
     std::string text = "graph " + graph.name + " {\n";
+    std::vector<char> is_used(graph.buffers.size());
+    for (const Node &n : graph.nodes)
+        for_each_view(n, [&](const View &v) { is_used[size_t(v.buffer)] = 1; });
+    for (size_t k = 0; k < graph.buffers.size(); k++) {
+        const Buffer &b = graph.buffers[k];
+        const bool is_source = b.role == Role::input || b.role == Role::captured ||
+                               b.role == Role::constant;
+        if (!is_used[k] || !is_source) continue;
+        text += std::string("  %") + letter_of(b.role) + std::to_string(k) + " = " +
+                text_of_source(b) + "\n";
+    }
     for (const Node &n : graph.nodes)
         text += line_of(graph, n);
     return text + "  return " + list_of(graph, graph.outputs) + "\n}\n";

@@ -34,6 +34,8 @@ struct Buffer {
     Tensor held = {};  // captured and constant: the memory; views are relative to its first element
     // The places of the nodes that use the buffer first and last; -1 if none does.
     int first = -1, last = -1;
+    std::string name = {};  // of a parameter or another captured tensor, if it has one
+    std::string type = {};  // of an argument: "f32[32,10]"
 };
 
 struct View {
@@ -92,8 +94,14 @@ void find_lifetimes(Graph &graph);
 // nothing does. Numbers of the step may.
 std::string difference(const Graph &a, const Graph &b);
 
-// Returns the graph as text, one line per node:
-//   %7 = conv2d(%0, %p1) stride=1,1 : f32[32,6,28,28]    # LeNet5/Conv2d
+// Names the captured tensors that are in this memory.
+void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);
+
+// Returns the graph as text: what nodes read from outside, then one line per node:
+//   %p1 = parameter conv1.weight : f32[6,1,5,5]
+//   %7 = conv2d(%x0, %p1) stride=1,1 : f32[32,6,28,28]    # LeNet5/Conv2d
 std::string text_of(const Graph &graph);
+// Returns "argument 0 : f32[6,1,8,8]" for a buffer that is not made by nodes.
+std::string text_of_source(const Buffer &b);
 
 }  // namespace halyard::graph

@@ -41,8 +41,8 @@ Parameter zero_count(const char *name) {
     return Parameter(Tensor::zeros({1}, DType::i32), name, false);
 }
 
-// Returns f(), which reads tensors on the host that a listener shall not hear of, because a captured
-// graph reads them anew in each run.
+// Returns f(), which reads tensors on the host that a listener shall not hear of, because a
+// captured graph reads them anew in each run.
 template<class F> auto unheard(const F &f) {
     const ListenerScope nobody(nullptr);
     return f();

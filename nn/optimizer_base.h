@@ -52,7 +52,7 @@ struct Update {
     size_t index;  // of the parameter, by which a rule finds its state
     const Tensor &p, &g;
     double lr, weight_decay, scale;
-    int64_t step;                           // counts from 1
+    int64_t step;                          // counts from 1
     std::span<const double> numbers = {};  // the rule's numbers(), if it states them
     // Returns g * scale + weight_decay * p.
     Tensor gradient() const;
@@ -66,10 +66,10 @@ public:
         // Creates the state. It is called once.
         virtual void prepare(const ParameterTuple &params) = 0;
         virtual void update(const Update &u) = 0;
-        // Returns the numbers that depend on rate and step. update() takes them from Update::numbers
-        // and passes them on as they are, so that captured graphs can compute them anew in each
-        // run. They are as many in every step. A rule that states none, the default, is not
-        // captured: it uses lr and step as it likes.
+        // Returns the numbers that depend on rate and step. update() takes them from
+        // Update::numbers and passes them on as they are, so that captured graphs can compute them
+        // anew in each run. They are as many in every step. A rule that states none, the default,
+        // is not captured: it uses lr and step as it likes.
         virtual std::optional<std::vector<double>> numbers(double /*lr*/, double /*weight_decay*/,
                                                            int64_t /*step*/) const {
             return {};

@@ -22,7 +22,8 @@ struct MomentumRule : RateRule {
     }
     void prepare(const ParameterTuple &params) override { v = clone(params, "moments"); }
     void update(const Update &u) override {
-        F::momentum_(u.p, v[u.index], u.g, u.numbers[0], momentum, u.weight_decay, nesterov, u.scale);
+        F::momentum_(u.p, v[u.index], u.g, u.numbers[0], momentum, u.weight_decay, nesterov,
+                     u.scale);
     }
     double momentum;
     bool nesterov;

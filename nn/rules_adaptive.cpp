@@ -84,11 +84,11 @@ struct RmsPropRule : RateRule {
     void update(const Update &u) override {
         const size_t i = u.index;
         if (o.centered) {
-            F::centered_rms_prop_(u.p, a[i], s[i], m[i], u.g, u.numbers[0], o.decay, o.momentum, o.epsilon,
-                                  u.weight_decay, u.scale);
+            F::centered_rms_prop_(u.p, a[i], s[i], m[i], u.g, u.numbers[0], o.decay, o.momentum,
+                                  o.epsilon, u.weight_decay, u.scale);
         } else {
-            F::rms_prop_(u.p, s[i], m[i], u.g, u.numbers[0], o.decay, o.momentum, o.epsilon, u.weight_decay,
-                         u.scale);
+            F::rms_prop_(u.p, s[i], m[i], u.g, u.numbers[0], o.decay, o.momentum, o.epsilon,
+                         u.weight_decay, u.scale);
         }
     }
     RMSPropOptions o;

@@ -58,6 +58,17 @@ graph::Replay::Settings settings_of(Captured what, double sens, const Optimizer 
     return {{sens, double(what), phase}, settings_fingerprint()};
 }
 
+// Returns the names of the network's parameters and of the optimiser's state.
+graph::Replay::Names names_of(const AnyCell &network, const Optimizer &optimizer) {
+    return [&] {
+        std::vector<std::pair<std::string, Tensor>> all;
+        for (const ParameterTuple &some : {network.get_parameters(), optimizer.get_parameters()})
+            for (const Parameter &p : some)
+                all.emplace_back(p.name(), p.data());
+        return all;
+    };
+}
+
 void update(const Optimizer &optimizer, const std::vector<Tensor> &gradients) {
     const PartScope part([] { return std::string("update"); });
     optimizer(gradients);
@@ -80,11 +91,12 @@ std::vector<std::string> TrainOneStepCell::step_graphs() const {
 std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
     if (graph::Replay::is_wanted() && optimizer_.is_captured()) {
         const auto settings = settings_of(Captured::whole_step, *sens_, optimizer_);
-        return programs_->step.run(in, settings, [&](Tensors x) {
+        const auto step = [&](Tensors x) {
             const auto [loss, gradients] = forward_and_back(network_, optimizer_, x, *sens_);
             update(optimizer_, gradients);
             return std::vector<Tensor>{loss};
-        });
+        };
+        return programs_->step.run(in, settings, step, names_of(network_, optimizer_));
     }
     if (!graph::Replay::is_wanted()) {
         const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
@@ -93,11 +105,13 @@ std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
     }
     report_update(optimizer_, programs_->update_is_reported);
     const auto settings = settings_of(Captured::gradients, *sens_, optimizer_);
-    const std::vector<Tensor> all = programs_->step.run(in, settings, [&](Tensors x) {
+    const auto step = [&](Tensors x) {
         auto [loss, gradients] = forward_and_back(network_, optimizer_, x, *sens_);
         gradients.insert(gradients.begin(), loss);
         return gradients;
-    });
+    };
+    const std::vector<Tensor> all = programs_->step.run(in, settings, step,
+                                                        names_of(network_, optimizer_));
     optimizer_({all.begin() + 1, all.end()});
     return {all[0]};
 }
@@ -150,9 +164,10 @@ std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     std::vector<Tensor> all;
     if (is_captured) {
         const auto settings = settings_of(Captured::finite_gradients, scale, optimizer_);
-        all = programs_->step.run(in, settings, [&](Tensors x) {
+        const auto step = [&](Tensors x) {
             return checked_gradients(network_, optimizer_, x, scale);
-        });
+        };
+        all = programs_->step.run(in, settings, step, names_of(network_, optimizer_));
     } else {
         all = checked_gradients(network_, optimizer_, in, scale);
     }
@@ -161,10 +176,11 @@ std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {
         if (is_captured && optimizer_.is_captured()) {
             const auto settings = settings_of(Captured::whole_step, scale, optimizer_);
-            programs_->update.run(gradients, settings, [&](Tensors g) {
+            const auto step = [&](Tensors g) {
                 update_unscaled(optimizer_, g, scale);
                 return std::vector<Tensor>();
-            });
+            };
+            programs_->update.run(gradients, settings, step, names_of(network_, optimizer_));
         } else {
             if (is_captured) report_update(optimizer_, programs_->update_is_reported);
             update_unscaled(optimizer_, gradients, scale);

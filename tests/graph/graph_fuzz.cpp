@@ -82,7 +82,8 @@ Outcome check(const RandomGraph &graph) {
         outcome.wrong = compared(number + " result", eager_results.back(), results.back());
         if (outcome.wrong.empty())
             outcome.wrong = compared(number + " argument", eager_arguments, arguments);
-        if (outcome.wrong.empty()) outcome.wrong = compared(number + " state", eager_states, states);
+        if (outcome.wrong.empty())
+            outcome.wrong = compared(number + " state", eager_states, states);
         if (!outcome.wrong.empty()) break;
     }
     outcome.reason = replay.reason();
@@ -115,8 +116,10 @@ RandomGraph smallest(RandomGraph graph) {
         for (size_t k = 0; k < graph.outputs.size() && graph.outputs.size() > 1;) {
             RandomGraph less = graph;
             less.outputs.erase(less.outputs.begin() + std::ptrdiff_t(k));
-            if (!accept(less)) k++;
-            else shrank = true;
+            if (!accept(less))
+                k++;
+            else
+                shrank = true;
         }
         if (graph.has_gradient) {
             RandomGraph less = graph;
@@ -194,8 +197,10 @@ int run_all(const Arguments &a) {
         running = number;
         const RandomGraph graph = random_graph(a.seed, number);
         const Outcome outcome = check(graph);
-        if (outcome.reason.empty()) captured++;
-        else reasons[outcome.reason]++;
+        if (outcome.reason.empty())
+            captured++;
+        else
+            reasons[outcome.reason]++;
         if (outcome.wrong.empty()) continue;
         wrong++;
         const RandomGraph least = smallest(graph);
@@ -208,9 +213,8 @@ int run_all(const Arguments &a) {
     for (const auto &[reason, count] : reasons)
         std::printf("%llu op by op: %s\n", static_cast<unsigned long long>(count), reason.c_str());
     std::printf("%llu graphs of seed %llu, %llu captured, %llu differ\n",
-                static_cast<unsigned long long>(a.graphs),
-                static_cast<unsigned long long>(a.seed), static_cast<unsigned long long>(captured),
-                static_cast<unsigned long long>(wrong));
+                static_cast<unsigned long long>(a.graphs), static_cast<unsigned long long>(a.seed),
+                static_cast<unsigned long long>(captured), static_cast<unsigned long long>(wrong));
     return wrong ? 1 : 0;
 }
 
@@ -224,12 +228,18 @@ int run(int argc, char **argv) {
         }
         if (k + 1 == argc) throw AttrError("graph_fuzz", option + " has no value");
         const std::string value = argv[++k];
-        if (option == "--graphs") a.graphs = std::stoull(value);
-        else if (option == "--seed") a.seed = std::stoull(value);
-        else if (option == "--graph") a.graph = std::stoull(value);
-        else if (option == "--keep") a.keep = value;
-        else if (option == "--outputs") a.outputs = value;
-        else throw AttrError("graph_fuzz", "no option " + option);
+        if (option == "--graphs")
+            a.graphs = std::stoull(value);
+        else if (option == "--seed")
+            a.seed = std::stoull(value);
+        else if (option == "--graph")
+            a.graph = std::stoull(value);
+        else if (option == "--keep")
+            a.keep = value;
+        else if (option == "--outputs")
+            a.outputs = value;
+        else
+            throw AttrError("graph_fuzz", "no option " + option);
     }
     const bool is_part = a.keep || a.outputs || a.without_gradient;
     if (is_part && !a.graph)

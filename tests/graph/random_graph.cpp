@@ -78,8 +78,7 @@ Tensor matrix(const Tensor &t) {
 Tensor product(const Operands &o) {
     const Tensor a = matrix(as_float(o[0]));
     const Tensor b = matrix(alike(Tensor::empty(o[1].shape(), a.dtype()), o[1]));
-    const bool fits = a.shape()[1] == b.shape()[0] &&
-                      a.shape()[0] * b.shape()[1] <= most_elements;
+    const bool fits = a.shape()[1] == b.shape()[0] && a.shape()[0] * b.shape()[1] <= most_elements;
     if (fits) return F::matmul(a, b);
     return a.shape()[0] * a.shape()[0] <= most_elements ? F::matmul(a, a, false, true) : a;
 }
@@ -160,8 +159,10 @@ Tensor constant(const Operands &o) {
 Tensor filled(const Operands &o) {
     const Tensor t = Tensor::full(o[0].shape(), o.real(0), o[0].dtype());
     const Tensor some = t.rank() > 0 ? t.slice(0, 0, (t.shape()[0] + 1) / 2) : t;
-    if (o.number(1, 2)) some.assign(some * o.real(2));
-    else some.fill(o.real(2));
+    if (o.number(1, 2))
+        some.assign(some * o.real(2));
+    else
+        some.fill(o.real(2));
     return t;
 }
 
@@ -236,13 +237,9 @@ const std::vector<std::vector<Rule>> &rules() {
             {"reshape", 1, reshaped},
             {"slice", 1, sliced},
             {"swap_axes", 1,
-             [](O o) {
-                 return o[0].rank() < 2 ? o[0] : o[0].swap_axes(o.axis(0), o.axis(1));
-             }},
+             [](O o) { return o[0].rank() < 2 ? o[0] : o[0].swap_axes(o.axis(0), o.axis(1)); }},
             {"unsqueeze", 1,
-             [](O o) {
-                 return o[0].rank() > 3 ? o[0] : o[0].unsqueeze(int(o.number(0, 2)));
-             }},
+             [](O o) { return o[0].rank() > 3 ? o[0] : o[0].unsqueeze(int(o.number(0, 2))); }},
             {"expand", 1,
              [](O o) {
                  Shape s = o[0].shape();
@@ -280,7 +277,8 @@ const std::vector<std::vector<Rule>> &rules() {
              [](O o) {
                  return 2 * o[0].elements() > most_elements
                             ? o[0]
-                            : F::tile(o[0], Ints(size_t(std::max(1, o[0].rank())), 1 + (o[0].rank() < 2)));
+                            : F::tile(o[0], Ints(size_t(std::max(1, o[0].rank())),
+                                                 1 + (o[0].rank() < 2)));
              }},
             {"gather", 2, gathered},
             {"sort", 1, [](O o) { return F::sort(o[0], o.axis())[size_t(o.number(1, 2))]; }},
@@ -449,8 +447,8 @@ std::string text_of(const RandomGraph &graph) {
         std::string operands;
         for (const size_t v : step.operands)
             operands += (operands.empty() ? "" : ", ") + name(graph.standing_for(v));
-        text += "  " + name(graph.inputs() + k) + " = " + table()[step.rule].name + "(" +
-                operands + ")";
+        text += "  " + name(graph.inputs() + k) + " = " + table()[step.rule].name + "(" + operands +
+                ")";
         for (const uint32_t n : step.numbers)
             text += " " + std::to_string(n);
         text += "    # step " + std::to_string(k) + "\n";

@@ -158,7 +158,7 @@ TEST_F(CapturedUpdate, HasTheBitsOfEveryOptimizer) {
         ASSERT_FALSE(graphs.empty());
         EXPECT_TRUE(contains(graphs[0], std::string(o.op) + "(")) << graphs[0];
         EXPECT_TRUE(contains(graphs[0], "# update")) << graphs[0];
-        const auto has_number = [](const std::string &g) { return contains(g, ": number 0]"); };
+        const auto has_number = [](const std::string &g) { return contains(g, ": number "); };
         EXPECT_TRUE(std::ranges::any_of(graphs, has_number)) << graphs[0];
     }
 }
@@ -212,9 +212,8 @@ TEST_F(CapturedUpdate, HasGroups) {
 }
 
 TEST_F(CapturedUpdate, HasOneGraphForEachPlaceInAnAccumulation) {
-    const Training training{[](const ParameterTuple &p) {
-        return nn::Accumulator(nn::Momentum(p, rates, 0.9), 4);
-    }};
+    const Training training{
+        [](const ParameterTuple &p) { return nn::Accumulator(nn::Momentum(p, rates, 0.9), 4); }};
     // The first call sets the sums, the second and the third add to them, the fourth updates.
     EXPECT_EQ(same_as_op_by_op(training, 29).size(), 3u);
 }
@@ -230,10 +229,7 @@ TEST_F(CapturedUpdate, HasTwoGraphsWithLossScaling) {
 }
 
 TEST_F(CapturedUpdate, SkipsWhatOverflowed) {
-    Training training{[](const ParameterTuple &p) { return nn::Adam(p, rates); },
-                      {},
-                      {},
-                      1e30};
+    Training training{[](const ParameterTuple &p) { return nn::Adam(p, rates); }, {}, {}, 1e30};
     const auto with_scale = [&](ExecutionMode mode) {
         training.scale = nn::DynamicLossScaleManager(1e16, 1e4, 3);
         return train(mode, training, 17).values;
@@ -258,9 +254,7 @@ TEST_F(CapturedUpdate, GivesGradientsToListeners) {
 // A rule of a user's, which computes with the step.
 struct Decaying : nn::Optimizer::Rule {
     void prepare(const ParameterTuple & /*params*/) override {}
-    void update(const nn::Update &u) override {
-        u.p.assign(u.p - u.g * (u.lr / double(u.step)));
-    }
+    void update(const nn::Update &u) override { u.p.assign(u.p - u.g * (u.lr / double(u.step))); }
 };
 class DecayingOptimizer : public nn::Optimizer {
 public:
