@@ -47,6 +47,8 @@ private:
     void run_step(Node &n, Step &s);
     void set_draw(Node &n, const std::vector<RngState> &draws) const;
     void set_numbers(Node &n) const;
+    void take_memory(std::span<const Tensor> arguments);
+    void forget_memory();
     Tensor result_of(const View &v, std::span<const Tensor> arguments) const;
 
     Graph graph_;
@@ -54,9 +56,11 @@ private:
     Tensor arena_;
     std::vector<Step> steps_;
     std::vector<double> numbers_;  // of this run
-    // By buffer: the memory, whose first element is the views' reference. The changing ones are
-    // only set during a run.
+    // By buffer: the memory, whose first element is the views' reference. Those of arguments and
+    // host steps are only set during a run. Those of small results stay, and are used again if
+    // nobody else holds them any more.
     std::vector<Tensor> memories_;
+    std::vector<char> is_written_;  // by buffer: by a node
 };
 
 }  // namespace halyard::graph

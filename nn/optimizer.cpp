@@ -51,7 +51,7 @@ template<class F> auto unheard(const F &f) {
 // Sets a count to next(count), in each run of a captured graph.
 template<class F> void set_count(const Parameter &p, const F &next) {
     run_on_host("count " + p.name(), {}, [p, next](std::span<const Tensor>) {
-        p.set_data(Tensor::from({int32_t(next(count_of(p)))}));
+        *p.data().data<int32_t>() = int32_t(next(count_of(p)));
         return std::vector<Tensor>();
     });
 }

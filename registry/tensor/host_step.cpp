@@ -1,15 +1,17 @@
 #include "registry/tensor/host_step.h"
 
-#include <algorithm>
-
 namespace halyard {
 
-std::vector<Tensor> run_apart(const HostFunction &f, std::span<const Tensor> in) {
+std::vector<Tensor> run_apart(const HostFunction &f, std::span<const Tensor> in,
+                              const std::function<bool(size_t k)> &is_copied) {
     std::vector<Tensor> out = f(in);
     for (Tensor &result : out) {
         const Storage *const memory = result.impl()->storage;
-        const auto shares = [&](const Tensor &t) { return t.impl()->storage == memory; };
-        if (std::ranges::any_of(in, shares)) result = result.copy();
+        for (size_t k = 0; k < in.size(); k++) {
+            if (in[k].impl()->storage != memory || !is_copied(k)) continue;
+            result = result.copy();
+            break;
+        }
     }
     return out;
 }
@@ -21,7 +23,7 @@ std::vector<Tensor> run_on_host(const std::string &name, std::span<const Tensor>
     std::vector<Tensor> out;
     {
         const ListenerScope unheard(nullptr);
-        out = run_apart(f, in);
+        out = run_apart(f, in, [](size_t) { return true; });
     }
     listener->ran_on_host(name, f, in, out);
     return out;

@@ -189,113 +189,136 @@ struct Rule {
 
 using O = const Operands &;
 
+std::vector<Rule> unary_rules() {
+    return {
+        {"abs", 1, [](O o) { return F::abs(o[0]); }},
+        {"neg", 1, [](O o) { return F::neg(o[0]); }},
+        {"square", 1, [](O o) { return F::square(o[0]); }},
+        {"relu", 1, [](O o) { return F::relu(o[0]); }},
+        {"tanh", 1, [](O o) { return F::tanh(o[0]); }},
+        {"sigmoid", 1, [](O o) { return F::sigmoid(o[0]); }},
+        {"gelu", 1, [](O o) { return F::gelu(o[0]); }},
+        {"exp", 1, [](O o) { return F::exp(o[0]); }},
+        {"floor", 1, [](O o) { return F::floor(o[0]); }},
+        {"is_finite", 1, [](O o) { return F::is_finite(as_float(o[0])); }},
+        {"logical_not", 1, [](O o) { return F::logical_not(o[0]); }},
+    };
+}
+
+std::vector<Rule> binary_rules() {
+    return {
+        {"add", 2, [](O o) { return F::add(o[0], fitting(o[0], o[1])); }},
+        {"sub", 2, [](O o) { return F::sub(o[0], fitting(o[0], o[1])); }},
+        {"mul", 2, [](O o) { return F::mul(o[0], fitting(o[0], o[1])); }},
+        {"div", 2, [](O o) { return F::div(o[0], fitting(o[0], o[1])); }},
+        {"maximum", 2, [](O o) { return F::maximum(o[0], fitting(o[0], o[1])); }},
+        {"less", 2, [](O o) { return F::less(o[0], fitting(o[0], o[1])); }},
+        {"add_number", 1, [](O o) { return o[0] + o.real(0); }},
+        {"mul_number", 1, [](O o) { return o[0] * o.real(0); }},
+        {"select", 3,
+         [](O o) {
+             const Tensor b = fitting(o[0], o[1]);
+             const Tensor c = F::cast(fitting(o[0], o[2]), DType::boolean);
+             return broadcasts(b, c) ? F::select(c, o[0], b) : o[0];
+         }},
+        {"clip", 1, [](O o) { return F::clip_by_value(o[0], -1, 1.5); }},
+    };
+}
+
+std::vector<Rule> conversion_rules() {
+    return {
+        {"cast", 1,
+         [](O o) {
+             static constexpr DType dtypes[] = {DType::f32, DType::f16, DType::bf16,
+                                                DType::f64, DType::i32, DType::f32};
+             return F::cast(o[0], dtypes[o.number(0, 6)]);
+         }},
+        {"to", 1, [](O o) { return o[0].to(o.number(0, 2) ? DType::f32 : DType::i64); }},
+        {"copy", 1, [](O o) { return o[0].copy(); }},
+        {"contiguous", 1, [](O o) { return F::contiguous(o[0]); }},
+    };
+}
+
+std::vector<Rule> view_rules() {
+    return {
+        {"reshape", 1, reshaped},
+        {"slice", 1, sliced},
+        {"swap_axes", 1,
+         [](O o) { return o[0].rank() < 2 ? o[0] : o[0].swap_axes(o.axis(0), o.axis(1)); }},
+        {"unsqueeze", 1,
+         [](O o) { return o[0].rank() > 3 ? o[0] : o[0].unsqueeze(int(o.number(0, 2))); }},
+        {"expand", 1,
+         [](O o) {
+             Shape s = o[0].shape();
+             if (s.rank() > 3) return o[0];
+             s.insert(0, 1 + o.number(0, 3));
+             return is_small(s) ? o[0].expand(s) : o[0];
+         }},
+        {"part", 1, part},
+    };
+}
+
+std::vector<Rule> reduction_rules() {
+    return {
+        {"reduce_sum", 1, [](O o) { return F::reduce_sum(o[0], axes_of(o), o.number(0, 2) == 1); }},
+        {"reduce_mean", 1,
+         [](O o) { return F::reduce_mean(as_float(o[0]), axes_of(o), o.number(0, 2) == 1); }},
+        {"reduce_max", 1, [](O o) { return F::reduce_max(o[0], axes_of(o), o.number(0, 2) == 1); }},
+        {"softmax", 1, [](O o) { return F::softmax(as_float(o[0]), o.axis()); }},
+        {"log_softmax", 1, [](O o) { return F::log_softmax(as_float(o[0]), o.axis()); }},
+        {"cumsum", 1, [](O o) { return F::cumsum(o[0], o.axis()); }},
+        {"argmax", 1, [](O o) { return F::argmax(o[0], o.axis()); }},
+        {"layer_norm", 1,
+         [](O o) {
+             const Tensor x = matrix(as_float(o[0]));
+             const Shape c{x.shape()[1]};
+             return F::layer_norm(x, Tensor::ones(c, x.dtype()), Tensor::zeros(c, x.dtype()));
+         }},
+    };
+}
+
+std::vector<Rule> product_rules() {
+    return {{"matmul", 2, product}, {"dense", 2, dense}};
+}
+
+std::vector<Rule> movement_rules() {
+    return {
+        {"concat", 2, joined},
+        {"pad", 1, padded},
+        {"roll", 1, [](O o) { return F::roll(o[0], {o.number(1, 5)}, {o.axis()}); }},
+        {"flip", 1, [](O o) { return F::flip(o[0], {o.axis()}); }},
+        {"tile", 1,
+         [](O o) {
+             return 2 * o[0].elements() > most_elements
+                        ? o[0]
+                        : F::tile(o[0],
+                                  Ints(size_t(std::max(1, o[0].rank())), 1 + (o[0].rank() < 2)));
+         }},
+        {"gather", 2, gathered},
+        {"sort", 1, [](O o) { return F::sort(o[0], o.axis())[size_t(o.number(1, 2))]; }},
+        {"topk", 1, [](O o) { return F::topk(o[0], 1, o.axis())[size_t(o.number(1, 2))]; }},
+        {"triu", 1, [](O o) { return F::triu(o[0]); }},
+    };
+}
+
+std::vector<Rule> effect_rules() {
+    return {
+        {"assign", 2, assigned},
+        {"assign", 2, assigned},
+        {"update", 2, updated},
+        {"constant", 1, constant},
+        {"fill", 1, filled},
+        {"dropout", 1, [](O o) { return F::dropout(as_float(o[0]), 0.25)[0]; }},
+        {"gradient", 2, gradient},
+        {"branch", 1, branched},
+    };
+}
+
 // By group, of which each is as frequent as the others.
 const std::vector<std::vector<Rule>> &rules() {
     static const std::vector<std::vector<Rule>> all = {
-        {
-            {"abs", 1, [](O o) { return F::abs(o[0]); }},
-            {"neg", 1, [](O o) { return F::neg(o[0]); }},
-            {"square", 1, [](O o) { return F::square(o[0]); }},
-            {"relu", 1, [](O o) { return F::relu(o[0]); }},
-            {"tanh", 1, [](O o) { return F::tanh(o[0]); }},
-            {"sigmoid", 1, [](O o) { return F::sigmoid(o[0]); }},
-            {"gelu", 1, [](O o) { return F::gelu(o[0]); }},
-            {"exp", 1, [](O o) { return F::exp(o[0]); }},
-            {"floor", 1, [](O o) { return F::floor(o[0]); }},
-            {"is_finite", 1, [](O o) { return F::is_finite(as_float(o[0])); }},
-            {"logical_not", 1, [](O o) { return F::logical_not(o[0]); }},
-        },
-        {
-            {"add", 2, [](O o) { return F::add(o[0], fitting(o[0], o[1])); }},
-            {"sub", 2, [](O o) { return F::sub(o[0], fitting(o[0], o[1])); }},
-            {"mul", 2, [](O o) { return F::mul(o[0], fitting(o[0], o[1])); }},
-            {"div", 2, [](O o) { return F::div(o[0], fitting(o[0], o[1])); }},
-            {"maximum", 2, [](O o) { return F::maximum(o[0], fitting(o[0], o[1])); }},
-            {"less", 2, [](O o) { return F::less(o[0], fitting(o[0], o[1])); }},
-            {"add_number", 1, [](O o) { return o[0] + o.real(0); }},
-            {"mul_number", 1, [](O o) { return o[0] * o.real(0); }},
-            {"select", 3,
-             [](O o) {
-                 const Tensor b = fitting(o[0], o[1]);
-                 const Tensor c = F::cast(fitting(o[0], o[2]), DType::boolean);
-                 return broadcasts(b, c) ? F::select(c, o[0], b) : o[0];
-             }},
-            {"clip", 1, [](O o) { return F::clip_by_value(o[0], -1, 1.5); }},
-        },
-        {
-            {"cast", 1,
-             [](O o) {
-                 static constexpr DType dtypes[] = {DType::f32, DType::f16, DType::bf16,
-                                                    DType::f64, DType::i32, DType::f32};
-                 return F::cast(o[0], dtypes[o.number(0, 6)]);
-             }},
-            {"to", 1, [](O o) { return o[0].to(o.number(0, 2) ? DType::f32 : DType::i64); }},
-            {"copy", 1, [](O o) { return o[0].copy(); }},
-            {"contiguous", 1, [](O o) { return F::contiguous(o[0]); }},
-        },
-        {
-            {"reshape", 1, reshaped},
-            {"slice", 1, sliced},
-            {"swap_axes", 1,
-             [](O o) { return o[0].rank() < 2 ? o[0] : o[0].swap_axes(o.axis(0), o.axis(1)); }},
-            {"unsqueeze", 1,
-             [](O o) { return o[0].rank() > 3 ? o[0] : o[0].unsqueeze(int(o.number(0, 2))); }},
-            {"expand", 1,
-             [](O o) {
-                 Shape s = o[0].shape();
-                 if (s.rank() > 3) return o[0];
-                 s.insert(0, 1 + o.number(0, 3));
-                 return is_small(s) ? o[0].expand(s) : o[0];
-             }},
-            {"part", 1, part},
-        },
-        {
-            {"reduce_sum", 1,
-             [](O o) { return F::reduce_sum(o[0], axes_of(o), o.number(0, 2) == 1); }},
-            {"reduce_mean", 1,
-             [](O o) { return F::reduce_mean(as_float(o[0]), axes_of(o), o.number(0, 2) == 1); }},
-            {"reduce_max", 1,
-             [](O o) { return F::reduce_max(o[0], axes_of(o), o.number(0, 2) == 1); }},
-            {"softmax", 1, [](O o) { return F::softmax(as_float(o[0]), o.axis()); }},
-            {"log_softmax", 1, [](O o) { return F::log_softmax(as_float(o[0]), o.axis()); }},
-            {"cumsum", 1, [](O o) { return F::cumsum(o[0], o.axis()); }},
-            {"argmax", 1, [](O o) { return F::argmax(o[0], o.axis()); }},
-            {"layer_norm", 1,
-             [](O o) {
-                 const Tensor x = matrix(as_float(o[0]));
-                 const Shape c{x.shape()[1]};
-                 return F::layer_norm(x, Tensor::ones(c, x.dtype()), Tensor::zeros(c, x.dtype()));
-             }},
-        },
-        {{"matmul", 2, product}, {"dense", 2, dense}},
-        {
-            {"concat", 2, joined},
-            {"pad", 1, padded},
-            {"roll", 1, [](O o) { return F::roll(o[0], {o.number(1, 5)}, {o.axis()}); }},
-            {"flip", 1, [](O o) { return F::flip(o[0], {o.axis()}); }},
-            {"tile", 1,
-             [](O o) {
-                 return 2 * o[0].elements() > most_elements
-                            ? o[0]
-                            : F::tile(o[0], Ints(size_t(std::max(1, o[0].rank())),
-                                                 1 + (o[0].rank() < 2)));
-             }},
-            {"gather", 2, gathered},
-            {"sort", 1, [](O o) { return F::sort(o[0], o.axis())[size_t(o.number(1, 2))]; }},
-            {"topk", 1, [](O o) { return F::topk(o[0], 1, o.axis())[size_t(o.number(1, 2))]; }},
-            {"triu", 1, [](O o) { return F::triu(o[0]); }},
-        },
-        {
-            {"assign", 2, assigned},
-            {"assign", 2, assigned},
-            {"update", 2, updated},
-            {"constant", 1, constant},
-            {"fill", 1, filled},
-            {"dropout", 1, [](O o) { return F::dropout(as_float(o[0]), 0.25)[0]; }},
-            {"gradient", 2, gradient},
-            {"branch", 1, branched},
-        },
-    };
+        unary_rules(),     binary_rules(),  conversion_rules(), view_rules(),
+        reduction_rules(), product_rules(), movement_rules(),   effect_rules()};
     return all;
 }
 

@@ -21,6 +21,8 @@
 #include "primitives/operators.h"
 #include "primitives/ops.h"
 #include "primitives/random.h"
+#include "registry/base/runtime.h"
+#include "registry/tensor/memory.h"
 
 namespace halyard {
 namespace {
@@ -286,6 +288,49 @@ TEST_F(CapturedUpdate, RunsRulesOfOthers) {
     EXPECT_TRUE(contains(said, "TrainOneStepCell runs op by op: 'fill' computes with a number of "
                                "the step in update"))
         << said;
+}
+
+// Counts the blocks that kernels take for themselves.
+class ScratchCount : public KernelWatch {
+public:
+    ScratchCount() { watch_kernels(this); }
+    ~ScratchCount() override { watch_kernels(nullptr); }
+    ScratchCount(const ScratchCount &) = delete;
+    ScratchCount &operator=(const ScratchCount &) = delete;
+    int loop(void *context, halide_task_t body, int min, int size, uint8_t *closure) override {
+        int status = 0;
+        for (int k = min; k < min + size && status == 0; k++)
+            status = body(context, k, closure);
+        return status;
+    }
+    void allocated(char * /*block*/, size_t /*bytes*/) override { blocks++; }
+    void released(char * /*block*/) override {}
+    int64_t blocks = 0;
+};
+
+TEST_F(CapturedUpdate, AllocatesNoTensorInAThousandSteps) {
+    set_context({.mode = GRAPH_MODE});
+    const Net net;
+    net.set_train();
+    const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, loss),
+                                    nn::Adam(net.trainable_params(), rates));
+    const Batch b = batch_of(0);
+    for (int k = 0; k < 1000; k++)  // the calls that are recorded again are among these
+        step(b.data, b.label);
+    const int64_t before = memory::stats().allocations;
+    int64_t scratch = 0;
+    {
+        const ScratchCount counted;
+        for (int k = 0; k < 999; k++)
+            step(b.data, b.label);
+        scratch = counted.blocks;
+    }
+    EXPECT_EQ(memory::stats().allocations - before, scratch);
+    const Tensor kept = step(b.data, b.label);
+    const std::vector<float> value = kept.to_vector<float>();
+    step(b.data, b.label);
+    EXPECT_EQ(kept.to_vector<float>(), value);
 }
 
 // A step of a user's: gradients are clipped before the update.
