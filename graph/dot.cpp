@@ -84,7 +84,7 @@ private:
     }
 
     std::string named(int buffer) {
-        const std::string id = "b" + std::to_string(buffer);
+        std::string id = "b" + std::to_string(buffer);
         if (!declared_.insert(buffer).second) return id;
         const Buffer &b = graph_.buffers[size_t(buffer)];
         const std::string label = text_of_source(b);

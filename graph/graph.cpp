@@ -29,14 +29,15 @@ void remove_dead_nodes(Graph &graph) {
     for (const View &v : graph.outputs)
         if (v.buffer >= 0) read[size_t(v.buffer)] = 1;
     std::vector<Node> kept;
-    for (auto n = graph.nodes.rbegin(); n != graph.nodes.rend(); ++n) {
-        const bool used = n->kind == Node::Kind::host ||
+    for (size_t k = graph.nodes.size(); k-- > 0;) {
+        Node &n = graph.nodes[k];
+        const bool used = n.kind == Node::Kind::host ||
                           std::ranges::any_of(
-                              n->out, [&](const View &v) { return read[size_t(v.buffer)] != 0; });
+                              n.out, [&](const View &v) { return read[size_t(v.buffer)] != 0; });
         if (!used) continue;
-        for (const View &v : n->in)
+        for (const View &v : n.in)
             read[size_t(v.buffer)] = 1;
-        kept.push_back(std::move(*n));
+        kept.push_back(std::move(n));
     }
     std::ranges::reverse(kept);
     graph.nodes = std::move(kept);

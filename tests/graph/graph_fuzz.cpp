@@ -4,9 +4,9 @@
 //   graph_fuzz --graphs 5000 --seed 1        graphs 0 to 4999 of the seed
 //   graph_fuzz --seed 1 --graph 17           prints and runs one
 //   graph_fuzz --seed 1 --graph 17 --keep 0,3 [--no-gradient] [--outputs 0]   a part of one
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -65,7 +65,7 @@ Outcome check(const RandomGraph &graph) {
     std::vector<std::vector<Tensor>> results, eager_results;
     for (int call = 0; call < calls; call++) {
         const std::string number = "call " + std::to_string(call + 1);
-        const auto elements = uint64_t(100 + call);
+        const auto elements = uint64_t(call) + 100;
         const std::vector<Tensor> arguments = random_tensors(graph.arguments, elements);
         const std::vector<Tensor> eager_arguments = random_tensors(graph.arguments, elements);
         set_seed(uint64_t(call));

@@ -151,13 +151,13 @@ Tensor updated(const Operands &o) {
 
 // A tensor whose elements the host sets.
 Tensor constant(const Operands &o) {
-    const Tensor t = Tensor::full(o[0].shape(), o.real(0), o[0].dtype());
+    Tensor t = Tensor::full(o[0].shape(), o.real(0), o[0].dtype());
     if (t.elements() > 0) t.reshape({-1}).set({o.number(1, t.elements())}, o.real(2));
     return t;
 }
 
 Tensor filled(const Operands &o) {
-    const Tensor t = Tensor::full(o[0].shape(), o.real(0), o[0].dtype());
+    Tensor t = Tensor::full(o[0].shape(), o.real(0), o[0].dtype());
     const Tensor some = t.rank() > 0 ? t.slice(0, 0, (t.shape()[0] + 1) / 2) : t;
     if (o.number(1, 2))
         some.assign(some * o.real(2));
