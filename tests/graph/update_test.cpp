@@ -344,7 +344,7 @@ public:
         Tape tape;
         for (const Tensor &w : weights)
             tape.watch(w);
-        const Tensor loss = network_(x, y);
+        Tensor loss = network_(x, y);
         optimizer_(F::clip_by_global_norm(tape.gradient(loss, weights), 0.05));
         return loss;
     }
