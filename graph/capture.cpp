@@ -1,14 +1,17 @@
 #include "graph/capture.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "graph/draw_words.h"
 
 namespace halyard::graph {
 
-Capture::Capture(std::string name, std::vector<Tensor> arguments)
-    : arguments_(std::move(arguments)) {
+Capture::Capture(std::string name, std::vector<Tensor> arguments, const Graph *known)
+    : arguments_(std::move(arguments)), known_(known) {
     graph_.name = std::move(name);
     for (size_t k = 0; k < arguments_.size(); k++) {
         const Tensor &t = arguments_[k];
@@ -18,7 +21,8 @@ Capture::Capture(std::string name, std::vector<Tensor> arguments)
             refuse("two arguments share memory");
             return;
         }
-        add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
+        const int id = add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
+        graph_.buffers[size_t(id)].type = name_of(t.dtype()) + t.shape().text();
     }
 }
 
@@ -196,6 +200,141 @@ void Capture::refuse(const std::string &why) {
         reason_ += (k ? "/" : " in ") + parts_[k];
 }
 
+namespace {
+
+// Returns numbers that differ from `values`, and by differences that differ.
+std::vector<double> moved(const std::vector<double> &values) {
+    std::vector<double> others;
+    for (const double v : values) {
+        const double share = 1 + double(others.size()) / 4096;
+        others.push_back(v + (std::abs(v) + 1e-3) * share / 1024);
+    }
+    return others;
+}
+
+bool same_bits(double a, double b) {
+    return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+// Sets tensors to what they were, at the end of the scope.
+class Undo {
+public:
+    explicit Undo(std::span<const Tensor> written) : written_(written) {
+        const ListenerScope unheard(nullptr);
+        for (const Tensor &t : written)
+            before_.push_back(t.copy());
+    }
+    ~Undo() {
+        const ListenerScope unheard(nullptr);
+        for (size_t k = 0; k < written_.size(); k++)
+            written_[k].assign(before_[k]);
+        before_.clear();
+    }
+    Undo(const Undo &) = delete;
+    Undo &operator=(const Undo &) = delete;
+
+private:
+    std::span<const Tensor> written_;
+    std::vector<Tensor> before_;
+};
+
+}  // namespace
+
+// Returns the nodes of a run, which leaves no trace in the graph and in `written`.
+std::vector<Node> Capture::recorded_apart(std::span<const Tensor> written,
+                                          const std::function<void()> &run) {
+    const size_t nodes = graph_.nodes.size();
+    const size_t buffers = graph_.buffers.size();
+    const size_t draws = draws_.size();
+    const std::vector<State> states = states_;
+    {
+        const Undo undo(written);
+        run();
+    }
+    if (graph_.nodes.size() < nodes || draws_.size() != draws) {
+        refuse("a step with numbers draws random numbers or writes a constant");
+        return {};
+    }
+    const auto first = graph_.nodes.begin() + std::ptrdiff_t(nodes);
+    std::vector<Node> recorded(std::make_move_iterator(first),
+                               std::make_move_iterator(graph_.nodes.end()));
+    graph_.nodes.erase(first, graph_.nodes.end());
+    std::erase_if(buffers_, [&](const auto &b) { return size_t(b.second) >= buffers; });
+    graph_.buffers.resize(buffers);
+    states_ = states;
+    return recorded;
+}
+
+// Compares the nodes from `begin` on with those of a run with other numbers: what differs is the
+// place of a number.
+void Capture::find_numbers(size_t begin, const std::vector<Node> &other_run,
+                           const std::vector<double> &values, const std::vector<double> &others,
+                           GraphNumbers &found) {
+    const auto number_of = [&](double value, double other) {
+        for (size_t k = 0; k < values.size(); k++)
+            if (same_bits(values[k], value) && same_bits(others[k], other)) return int(k);
+        return -1;
+    };
+    const auto place = [&](size_t i, size_t attribute, double value, double other) {
+        if (same_bits(value, other)) return;
+        const int number = number_of(value, other);
+        Node &n = graph_.nodes[begin + i];
+        if (number < 0) return refuse("'" + n.name + "' computes with a number of the step");
+        n.numbers.push_back({attribute, number_count_ + size_t(number)});
+        found.places.emplace_back(i, n.numbers.back());
+    };
+    if (graph_.nodes.size() - begin != other_run.size())
+        return refuse("a number of the step decides which ops run");
+    for (size_t i = 0; i < other_run.size(); i++) {
+        const Node &n = graph_.nodes[begin + i];
+        const Node &o = other_run[i];
+        if (n.kind != o.kind || n.op != o.op || n.in.size() != o.in.size())
+            return refuse("a number of the step decides which ops run");
+        if (n.kind == Node::Kind::fill) place(i, 0, n.value, o.value);
+        for (size_t k = 0; n.attrs && k < n.attrs->op().attrs.size(); k++) {
+            if (n.attrs->integer(k) != o.attrs->integer(k) || n.attrs->ints(k) != o.attrs->ints(k))
+                return refuse("a number of the step is an integer of '" + n.name + "'");
+            place(i, k, n.attrs->real(k), o.attrs->real(k));
+        }
+    }
+}
+
+// The nodes may be others than those of the known graph, which difference() then finds.
+void Capture::take_known_numbers(size_t begin) {
+    const size_t source = graph_.numbers.size();
+    if (source >= known_->numbers.size()) return;
+    for (const auto &[i, place] : known_->numbers[source].places) {
+        if (begin + i >= graph_.nodes.size()) return;
+        Node &n = graph_.nodes[begin + i];
+        const bool has_attribute = n.attrs && place.attribute < n.attrs->op().attrs.size();
+        if (n.kind == Node::Kind::fill || has_attribute) n.numbers.push_back(place);
+    }
+}
+
+void Capture::with_numbers(const NumberSource &source, std::span<const Tensor> written,
+                           const NumberedRun &run) {
+    std::vector<double> values;
+    GraphNumbers made{source, 0, {}};
+    {
+        const ListenerScope unheard(nullptr);
+        made.phase = source.phase();
+        values = source.values();
+    }
+    std::vector<double> others;
+    std::vector<Node> other_run;
+    const bool finds = !known_ && !values.empty();
+    if (finds) {
+        others = moved(values);
+        other_run = recorded_apart(written, [&] { run(others); });
+    }
+    const size_t begin = graph_.nodes.size();
+    run(values);
+    if (finds) find_numbers(begin, other_run, values, others, made);
+    if (known_) take_known_numbers(begin);
+    number_count_ += values.size();
+    graph_.numbers.push_back(std::move(made));
+}
+
 // A tensor that nobody but this graph holds was made in the run, on another thread: its elements
 // may depend on the graph's.
 void Capture::check_captured() {
@@ -226,10 +365,6 @@ void Capture::finish(const std::vector<Tensor> &out) {
     arguments_.clear();
     for (Buffer &b : graph_.buffers)
         if (b.role == Role::input) b.held = {};
-    if (!reason_.empty()) return;
-    remove_dead_nodes(graph_);
-    hold_constant_fills(graph_);
-    find_lifetimes(graph_);
 }
 
 }  // namespace halyard::graph

@@ -14,10 +14,12 @@
 
 namespace halyard::graph {
 
-class Capture : private CallListener {
+class Capture : private NumberListener {
 public:
-    // `arguments` of the function, which may be undefined, are the graph's inputs.
-    Capture(std::string name, std::vector<Tensor> arguments);
+    // `arguments` of the function, which may be undefined, are the graph's inputs. Where the
+    // numbers of a step go (registry/tensor/step_numbers.h) is taken from `known`, an earlier graph
+    // of the function; without one a run with other numbers finds it out.
+    Capture(std::string name, std::vector<Tensor> arguments, const Graph *known = nullptr);
 
     // Runs the function once, and records it.
     template<class Function> std::vector<Tensor> run(const Function &f) {
@@ -32,6 +34,7 @@ public:
 
     // Returns why the function can't be captured; "" if it can.
     const std::string &reason() const { return reason_; }
+    // Returns the graph as it was recorded (graph/passes.h).
     Graph take() { return std::move(graph_); }
 
 private:
@@ -51,6 +54,8 @@ private:
     void enter(const std::string &part) override;
     void leave() override;
     void refuse(const std::string &why) override;
+    void with_numbers(const NumberSource &source, std::span<const Tensor> written,
+                      const NumberedRun &run) override;
 
     int add_buffer(const Storage &s, State state, Buffer b);
     View view_of(int buffer, const Tensor &t) const;
@@ -60,6 +65,12 @@ private:
     int draw_of(const Attrs &attrs) const;
     void finish(const std::vector<Tensor> &out);
     void check_captured();
+    std::vector<Node> recorded_apart(std::span<const Tensor> written,
+                                     const std::function<void()> &run);
+    void find_numbers(size_t begin, const std::vector<Node> &other_run,
+                      const std::vector<double> &values, const std::vector<double> &others,
+                      GraphNumbers &found);
+    void take_known_numbers(size_t begin);
 
     std::vector<Tensor> arguments_;
     Graph graph_;
@@ -69,6 +80,8 @@ private:
     std::vector<char> draw_used_;
     std::vector<std::string> parts_;
     std::string reason_;
+    const Graph *known_;
+    size_t number_count_ = 0;  // of the sources so far
 };
 
 }  // namespace halyard::graph

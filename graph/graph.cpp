@@ -1,7 +1,9 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <map>
 
 namespace halyard::graph {
 namespace {
@@ -27,14 +29,15 @@ void remove_dead_nodes(Graph &graph) {
     for (const View &v : graph.outputs)
         if (v.buffer >= 0) read[size_t(v.buffer)] = 1;
     std::vector<Node> kept;
-    for (auto n = graph.nodes.rbegin(); n != graph.nodes.rend(); ++n) {
-        const bool used = n->kind == Node::Kind::host ||
+    for (size_t k = graph.nodes.size(); k-- > 0;) {
+        Node &n = graph.nodes[k];
+        const bool used = n.kind == Node::Kind::host ||
                           std::ranges::any_of(
-                              n->out, [&](const View &v) { return read[size_t(v.buffer)] != 0; });
+                              n.out, [&](const View &v) { return read[size_t(v.buffer)] != 0; });
         if (!used) continue;
-        for (const View &v : n->in)
+        for (const View &v : n.in)
             read[size_t(v.buffer)] = 1;
-        kept.push_back(std::move(*n));
+        kept.push_back(std::move(n));
     }
     std::ranges::reverse(kept);
     graph.nodes = std::move(kept);
@@ -46,7 +49,7 @@ void hold_constant_fills(Graph &graph) {
         for (const View &v : n.out)
             writes[size_t(v.buffer)]++;
     std::erase_if(graph.nodes, [&](const Node &n) {
-        if (n.kind != Node::Kind::fill) return false;
+        if (n.kind != Node::Kind::fill || !n.numbers.empty()) return false;
         const View &v = n.out[0];
         Buffer &b = graph.buffers[size_t(v.buffer)];
         if (b.role != Role::temporary || writes[size_t(v.buffer)] != 1) return false;
@@ -70,23 +73,42 @@ void find_lifetimes(Graph &graph) {
 
 namespace {
 
+std::string text_of_number(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
 std::string described(const Node &n) {
     std::string text = "'" + n.name + "'";
     if (n.attrs && !n.attrs->text().empty()) text += " with " + n.attrs->text();
-    if (n.kind == Node::Kind::fill) text += " of " + std::to_string(n.value);
+    if (n.kind == Node::Kind::fill) text += " of " + text_of_number(n.value);
     return n.part.empty() ? text : text + " in " + n.part;
 }
 
 bool same_attributes(const Node &a, const Node &b) {
     if (a.attrs.has_value() != b.attrs.has_value()) return false;
     // The attributes of a draw differ from run to run.
-    return !a.attrs || a.draw >= 0 || a.attrs->text() == b.attrs->text();
+    if (!a.attrs || a.draw >= 0) return true;
+    if (a.numbers.empty()) return a.attrs->text() == b.attrs->text();
+    if (a.op != b.op) return false;
+    Attrs x = *a.attrs;
+    Attrs y = *b.attrs;
+    for (const NumberPlace &place : a.numbers) {
+        x.set(place.attribute, 0.0);
+        y.set(place.attribute, 0.0);
+    }
+    return x.text() == y.text();
+}
+
+bool same_value(const Node &a, const Node &b) {
+    const bool is_number = a.kind == Node::Kind::fill && !a.numbers.empty();
+    return is_number || a.value == b.value || (a.value != a.value && b.value != b.value);
 }
 
 bool same_node(const Node &a, const Node &b) {
     return a.kind == b.kind && a.op == b.op && a.name == b.name && a.draw == b.draw &&
-           (a.value == b.value || (a.value != a.value && b.value != b.value)) &&
-           same_attributes(a, b) && a.in == b.in && a.out == b.out;
+           same_value(a, b) && same_attributes(a, b) && a.in == b.in && a.out == b.out;
 }
 
 bool same_elements(const Tensor &a, const Tensor &b) {
@@ -162,9 +184,14 @@ std::string list_of(const Graph &graph, const std::vector<View> &views) {
 
 std::string line_of(const Graph &graph, const Node &n) {
     std::string line = "  " + list_of(graph, n.out) + " = " + n.name + "(";
-    line += n.kind == Node::Kind::fill ? std::to_string(n.value) : list_of(graph, n.in);
+    const bool is_fill = n.kind == Node::Kind::fill;
+    line += is_fill ? text_of_number(n.value) : list_of(graph, n.in);
     line += ")";
     if (n.attrs && !n.attrs->text().empty()) line += " " + n.attrs->text();
+    for (const NumberPlace &place : n.numbers) {
+        line += " [" + (is_fill ? "value" : n.attrs->op().attrs[place.attribute].name) +
+                ": number " + std::to_string(place.number) + "]";
+    }
     for (size_t k = 0; k < n.out.size(); k++)
         line += (k ? ", " : " : ") + type_of(n.out[k]);
     if (!n.part.empty()) line += "    # " + n.part;
@@ -173,8 +200,38 @@ std::string line_of(const Graph &graph, const Node &n) {
 
 }  // namespace
 
+std::string text_of_source(const Buffer &b) {
+    if (b.role == Role::input) return "argument " + std::to_string(b.input) + " : " + b.type;
+    if (b.role == Role::constant && b.held.elements() <= 4) return "constant " + b.held.text();
+    const std::string type = name_of(b.held.dtype()) + b.held.shape().text();
+    if (b.role == Role::constant) return "constant : " + type;
+    return (b.name.empty() ? "tensor" : "parameter " + b.name) + " : " + type;
+}
+
+void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named) {
+    std::map<const Storage *, const std::string *> names;
+    for (const auto &[name, tensor] : named)
+        names.emplace(tensor.impl()->storage, &name);
+    for (Buffer &b : graph.buffers) {
+        if (b.role != Role::captured) continue;
+        const auto found = names.find(b.held.impl()->storage);
+        if (found != names.end()) b.name = *found->second;
+    }
+}
+
 std::string text_of(const Graph &graph) {
     std::string text = "graph " + graph.name + " {\n";
+    std::vector<char> is_used(graph.buffers.size());
+    for (const Node &n : graph.nodes)
+        for_each_view(n, [&](const View &v) { is_used[size_t(v.buffer)] = 1; });
+    for (size_t k = 0; k < graph.buffers.size(); k++) {
+        const Buffer &b = graph.buffers[k];
+        const bool is_source = b.role == Role::input || b.role == Role::captured ||
+                               b.role == Role::constant;
+        if (!is_used[k] || !is_source) continue;
+        text += std::string("  %") + letter_of(b.role) + std::to_string(k) + " = " +
+                text_of_source(b) + "\n";
+    }
     for (const Node &n : graph.nodes)
         text += line_of(graph, n);
     return text + "  return " + list_of(graph, graph.outputs) + "\n}\n";

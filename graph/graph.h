@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/call_listener.h"
+#include "registry/tensor/step_numbers.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard::graph {
@@ -32,6 +34,8 @@ struct Buffer {
     Tensor held = {};  // captured and constant: the memory; views are relative to its first element
     // The places of the nodes that use the buffer first and last; -1 if none does.
     int first = -1, last = -1;
+    std::string name = {};  // of a parameter or another captured tensor, if it has one
+    std::string type = {};  // of an argument: "f32[32,10]"
 };
 
 struct View {
@@ -40,6 +44,20 @@ struct View {
     Shape shape, strides;
     DType dtype = DType::f32;
     friend bool operator==(const View &, const View &) = default;
+};
+
+// A real attribute of a call, or the value of a fill, that is a number of the step.
+struct NumberPlace {
+    size_t attribute = 0;  // of a call
+    size_t number = 0;     // among those of all sources
+};
+
+// Where numbers of the step come from, and where they go: the places in the nodes that the source's
+// run made, by their order then.
+struct GraphNumbers {
+    NumberSource source;
+    int64_t phase = 0;
+    std::vector<std::pair<size_t, NumberPlace>> places;
 };
 
 struct Node {
@@ -51,6 +69,7 @@ struct Node {
     HostFunction function;             // a host step's
     std::string name;                  // the op's or the step's
     std::vector<View> in, out;
+    std::vector<NumberPlace> numbers;
     int draw = -1;     // the draw of random numbers that the attributes hold
     std::string part;  // the cells and the phase that it belongs to: "Net/Conv2d"
 };
@@ -60,6 +79,7 @@ struct Graph {
     std::vector<Buffer> buffers;
     std::vector<Node> nodes;
     std::vector<View> outputs;
+    std::vector<GraphNumbers> numbers;
     int draws = 0;  // draws of the default generator in a run
 };
 
@@ -71,11 +91,17 @@ void hold_constant_fills(Graph &graph);
 void find_lifetimes(Graph &graph);
 
 // Returns what differs between two recordings of one function, naming the first node; "" if
-// nothing does.
+// nothing does. Numbers of the step may.
 std::string difference(const Graph &a, const Graph &b);
 
-// Returns the graph as text, one line per node:
-//   %7 = conv2d(%0, %p1) stride=1,1 : f32[32,6,28,28]    # LeNet5/Conv2d
+// Names the captured tensors that are in this memory.
+void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);
+
+// Returns the graph as text: what nodes read from outside, then one line per node:
+//   %p1 = parameter conv1.weight : f32[6,1,5,5]
+//   %7 = conv2d(%x0, %p1) stride=1,1 : f32[32,6,28,28]    # LeNet5/Conv2d
 std::string text_of(const Graph &graph);
+// Returns "argument 0 : f32[6,1,8,8]" for a buffer that is not made by nodes.
+std::string text_of_source(const Buffer &b);
 
 }  // namespace halyard::graph

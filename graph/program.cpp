@@ -5,6 +5,7 @@
 #include "registry/base/error.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
+#include "registry/tensor/host_step.h"
 
 namespace halyard::graph {
 namespace {
@@ -13,18 +14,28 @@ bool is_temporary(const Graph &graph, const View &v) {
     return graph.buffers[size_t(v.buffer)].role == Role::temporary;
 }
 
+// Returns true for memory that is another one in each run.
+bool changes_memory(Role role) {
+    return role == Role::input || role == Role::host || role == Role::output;
+}
+
+constexpr size_t most_kept_bytes = 64;  // of a result, such as a loss
+
 }  // namespace
 
 Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(graph_)) {
     for (const Buffer &b : graph_.buffers)
         memories_.push_back(b.held);
+    is_written_.resize(graph_.buffers.size());
+    for (const Node &n : graph_.nodes)
+        for (const View &v : n.out)
+            is_written_[size_t(v.buffer)] = 1;
     for (const Node &n : graph_.nodes)
         prepare(n);
 }
 
 bool Program::changes(const View &v) const {
-    const Role role = graph_.buffers[size_t(v.buffer)].role;
-    return role == Role::input || role == Role::host || role == Role::output;
+    return changes_memory(graph_.buffers[size_t(v.buffer)].role);
 }
 
 Tensor Program::tensor_of(const View &v) const {
@@ -77,6 +88,8 @@ void Program::release_arena() {
 }
 
 bool Program::is_outdated() const {
+    for (const GraphNumbers &n : graph_.numbers)
+        if (n.source.phase() != n.phase) return true;
     for (const Buffer &b : graph_.buffers) {
         if (b.role != Role::captured) continue;
         const TensorImpl &i = *b.held.impl();
@@ -100,7 +113,18 @@ void Program::set_draw(Node &n, const std::vector<RngState> &draws) const {
         n.attrs->set(size_t(n.attrs->find(draw_attributes[k])), words[k]);
 }
 
+void Program::set_numbers(Node &n) const {
+    for (const NumberPlace &place : n.numbers) {
+        const double value = numbers_[place.number];
+        if (n.kind == Node::Kind::fill)
+            n.value = value;
+        else
+            n.attrs->set(place.attribute, value);
+    }
+}
+
 void Program::run_step(Node &n, Step &s) {
+    set_numbers(n);
     for (const size_t k : s.changing_in)
         s.in[k] = tensor_of(n.in[k]);
     if (n.kind != Node::Kind::host) {
@@ -116,7 +140,10 @@ void Program::run_step(Node &n, Step &s) {
     case Node::Kind::copy: s.out[0].assign(s.in[0]); break;
     case Node::Kind::fill: s.out[0].fill(n.value); break;
     case Node::Kind::host: {
-        const std::vector<Tensor> made = n.function(s.in);
+        // What a step reads may be memory that later nodes write, or the arena.
+        const std::vector<Tensor> made = run_apart(n.function, s.in, [&](size_t k) {
+            return is_temporary(graph_, n.in[k]) || is_written_[size_t(n.in[k].buffer)];
+        });
         for (size_t k = 0; k < made.size(); k++)
             memories_[size_t(n.out[k].buffer)] = made[k];
         break;
@@ -140,27 +167,45 @@ Tensor Program::result_of(const View &v, std::span<const Tensor> arguments) cons
     return is_itself ? argument : tensor_of(v);
 }
 
+void Program::take_memory(std::span<const Tensor> arguments) {
+    for (size_t k = 0; k < graph_.buffers.size(); k++) {
+        const Buffer &b = graph_.buffers[k];
+        if (b.role == Role::input) memories_[k] = arguments[size_t(b.input)];
+        if (b.role != Role::output) continue;
+        const Tensor &before = memories_[k];
+        // The result that was returned is a view, so it holds the storage.
+        const bool is_free = before.defined() &&
+                             before.impl()->references.load(std::memory_order_acquire) == 1 &&
+                             before.impl()->storage->references.load(std::memory_order_acquire) ==
+                                 1;
+        if (!is_free) memories_[k] = memory_of(b.bytes);
+    }
+}
+
+void Program::forget_memory() {
+    for (size_t k = 0; k < memories_.size(); k++) {
+        const Role role = graph_.buffers[k].role;
+        const bool is_kept = role == Role::output && graph_.buffers[k].bytes <= most_kept_bytes;
+        if (changes_memory(role) && !is_kept) memories_[k] = {};
+    }
+}
+
 std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor &arena) {
     bind(arena);
     std::vector<RngState> draws;
     for (int k = 0; k < graph_.draws; k++)
         draws.push_back(Random::next().state());
+    numbers_.clear();
+    for (const GraphNumbers &n : graph_.numbers) {
+        const std::vector<double> values = n.source.values();
+        numbers_.insert(numbers_.end(), values.begin(), values.end());
+    }
     // Forgets the memory of this run however it ends.
     struct Forget {
         Program &p;
-        ~Forget() {
-            for (size_t k = 0; k < p.memories_.size(); k++) {
-                const Role role = p.graph_.buffers[k].role;
-                if (role == Role::input || role == Role::host || role == Role::output)
-                    p.memories_[k] = {};
-            }
-        }
+        ~Forget() { p.forget_memory(); }
     } const forget{*this};
-    for (size_t k = 0; k < graph_.buffers.size(); k++) {
-        const Buffer &b = graph_.buffers[k];
-        if (b.role == Role::input) memories_[k] = arguments[size_t(b.input)];
-        if (b.role == Role::output) memories_[k] = memory_of(b.bytes);
-    }
+    take_memory(arguments);
     for (size_t k = 0; k < steps_.size(); k++) {
         if (graph_.nodes[k].draw >= 0) set_draw(graph_.nodes[k], draws);
         run_step(graph_.nodes[k], steps_[k]);

@@ -26,8 +26,8 @@ public:
     const Graph &graph() const { return graph_; }
     const MemoryPlan &memory() const { return memory_; }
 
-    // Returns true if a tensor that the graph captured is held by nobody else any more: the
-    // function uses another one in its place.
+    // Returns true if a tensor that the graph captured is held by nobody else any more, so that the
+    // function uses another one in its place, or if numbers of the step are in another phase.
     bool is_outdated() const;
 
 private:
@@ -46,15 +46,21 @@ private:
     template<class F> void for_each_temporary(const F &f);
     void run_step(Node &n, Step &s);
     void set_draw(Node &n, const std::vector<RngState> &draws) const;
+    void set_numbers(Node &n) const;
+    void take_memory(std::span<const Tensor> arguments);
+    void forget_memory();
     Tensor result_of(const View &v, std::span<const Tensor> arguments) const;
 
     Graph graph_;
     MemoryPlan memory_;
     Tensor arena_;
     std::vector<Step> steps_;
-    // By buffer: the memory, whose first element is the views' reference. The changing ones are
-    // only set during a run.
+    std::vector<double> numbers_;  // of this run
+    // By buffer: the memory, whose first element is the views' reference. Those of arguments and
+    // host steps are only set during a run. Those of small results stay, and are used again if
+    // nobody else holds them any more.
     std::vector<Tensor> memories_;
+    std::vector<char> is_written_;  // by buffer: by a node
 };
 
 }  // namespace halyard::graph

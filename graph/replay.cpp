@@ -4,6 +4,7 @@
 
 #include "graph/capture.h"
 #include "graph/graph_file.h"
+#include "graph/passes.h"
 #include "graph/program.h"
 #include "primitives/autograd/tape.h"
 #include "primitives/context.h"
@@ -96,8 +97,8 @@ void Replay::report(const std::string &reason) {
     log(LogLevel::warning, "graph", name_ + " runs op by op: " + reason);
 }
 
-std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
-                                    const Function &f) {
+std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments, const Function &f,
+                                    const Names &names) {
     Capture capture(name_, {arguments.begin(), arguments.end()});
     std::vector<Tensor> out = capture.run(f);
     if (!capture.reason().empty()) {
@@ -106,16 +107,23 @@ std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
         return out;
     }
     reason_.clear();
-    e.program = std::make_unique<Program>(capture.take());
-    if (saves_graphs()) save_graph(e.program->graph());
+    Graph graph = capture.take();
+    if (names) name_captured(graph, names());
+    run_passes(graph, saves_graphs() ? saving_watch() : PassWatch());
+    e.program = std::make_unique<Program>(std::move(graph));
     return out;
 }
 
 std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, const Function &f) {
-    Capture capture(name_, {arguments.begin(), arguments.end()});
+    Capture capture(name_, {arguments.begin(), arguments.end()}, &e.program->graph());
     std::vector<Tensor> out = capture.run(f);
     std::string what = capture.reason();
-    if (what.empty()) what = difference(e.program->graph(), capture.take());
+    if (what.empty()) {
+        Graph again = capture.take();
+        for (const Pass &pass : passes())
+            pass.run(again);
+        what = difference(e.program->graph(), again);
+    }
     if (!what.empty()) {
         const uint64_t call = e.calls;
         e.program.reset();
@@ -139,7 +147,7 @@ std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) 
 }
 
 std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Settings &settings,
-                                const Function &f) {
+                                const Function &f, const Names &names) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || shares_memory(arguments)) return f(arguments);
     Entry &e = entry_for(arguments, settings);
@@ -149,7 +157,7 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Setting
         e.program.reset();
         e.calls = 1;
     }
-    if (!e.program) return capture(e, arguments, f);
+    if (!e.program) return capture(e, arguments, f, names);
     if (is_audited(e.calls)) return audit(e, arguments, f);
     return replay(e, arguments);
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "registry/base/error.h"
@@ -44,9 +45,11 @@ public:
     explicit Replay(std::string name);
     ~Replay();
 
+    // Returns the names of tensors that the function uses, for the texts of its graphs.
+    using Names = std::function<std::vector<std::pair<std::string, Tensor>>()>;
     // Returns f(arguments). The function must be the same one in every call, up to `settings`.
     std::vector<Tensor> run(std::span<const Tensor> arguments, const Settings &settings,
-                            const Function &f);
+                            const Function &f, const Names &names = {});
 
     // Returns true if calls of this thread are captured and replayed: in GRAPH_MODE, outside of
     // other captures, tapes and forced variants.
@@ -62,7 +65,8 @@ public:
 private:
     struct Entry;
     Entry &entry_for(std::span<const Tensor> arguments, const Settings &settings);
-    std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f);
+    std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f,
+                                const Names &names);
     std::vector<Tensor> audit(Entry &e, std::span<const Tensor> arguments, const Function &f);
     std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments);
     void report(const std::string &reason);

@@ -112,6 +112,13 @@ bool takes_parameter(const Cell &cell, Tensors in) {
     return false;
 }
 
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Cell &cell) {
+    std::vector<std::pair<std::string, Tensor>> all;
+    for (const auto &[name, parameter] : cell.parameters_and_names())
+        all.emplace_back(name, parameter.data());
+    return all;
+}
+
 // True while this thread is in a call that runs op by op, so that the cells in it do, too.
 constinit thread_local bool runs_op_by_op = false;
 
@@ -137,8 +144,9 @@ std::vector<Tensor> Cell::call(Tensors in) const {
     if (!is_captured() || takes_parameter(*this, in)) return call_op_by_op(in);
     if (!state_->replay) state_->replay = std::make_shared<graph::Replay>(cls_name());
     const OpByOpScope inside;
-    return state_->replay->run(in, {{}, settings_fingerprint()},
-                               [this](Tensors x) { return call_op_by_op(x); });
+    return state_->replay->run(
+        in, {{}, settings_fingerprint()}, [this](Tensors x) { return call_op_by_op(x); },
+        [this] { return named_tensors(*this); });
 }
 
 std::vector<Tensor> Cell::call_op_by_op(Tensors in) const {

@@ -6,6 +6,8 @@
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
+#include "registry/tensor/host_step.h"
+#include "registry/tensor/step_numbers.h"
 
 namespace halyard::nn {
 namespace {
@@ -37,6 +39,21 @@ int64_t count_of(const Parameter &p) {
 }
 Parameter zero_count(const char *name) {
     return Parameter(Tensor::zeros({1}, DType::i32), name, false);
+}
+
+// Returns f(), which reads tensors on the host that a listener shall not hear of, because a
+// captured graph reads them anew in each run.
+template<class F> auto unheard(const F &f) {
+    const ListenerScope nobody(nullptr);
+    return f();
+}
+
+// Sets a count to next(count), in each run of a captured graph.
+template<class F> void set_count(const Parameter &p, const F &next) {
+    run_on_host("count " + p.name(), {}, [p, next](std::span<const Tensor>) {
+        *p.data().data<int32_t>() = int32_t(next(count_of(p)));
+        return std::vector<Tensor>();
+    });
 }
 
 ParameterTuple like(const ParameterTuple &params, const std::string &prefix, double init) {
@@ -72,10 +89,44 @@ struct Optimizer::State {
     std::function<void(const std::vector<Tensor> &)> listener;
 
     int64_t step() const { return count_of(global_step); }
+    bool states_numbers() const;
+    std::vector<double> numbers() const;
+    int64_t phase() const;
+    std::vector<Tensor> written() const;
     void add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay,
              bool grouped);
     void sort(const ParameterTuple &order);
 };
+
+bool Optimizer::State::states_numbers() const {
+    const Setting &first = settings[0];
+    return rule->numbers(first.rate->at(step()), first.weight_decay, step() + 1).has_value();
+}
+
+// Returns the rule's numbers of the next step for one parameter after the other.
+std::vector<double> Optimizer::State::numbers() const {
+    std::vector<double> all;
+    const int64_t now = step();
+    for (const Setting &s : settings) {
+        const auto own = rule->numbers(s.rate->at(now), s.weight_decay, now + 1);
+        all.insert(all.end(), own->begin(), own->end());
+    }
+    return all;
+}
+
+// The phase of a rule, and where in an accumulation the next call is: at its begin, at its end.
+int64_t Optimizer::State::phase() const {
+    const int64_t rules = rule->phase(step() + 1);
+    if (calls == 1) return 4 * rules;
+    const int64_t count = count_of(counter);
+    return 4 * rules + 2 * (count + 1 == calls) + (count == 0);
+}
+
+std::vector<Tensor> Optimizer::State::written() const {
+    std::vector<Tensor> all(params.begin(), params.end());
+    all.insert(all.end(), rule->state().begin(), rule->state().end());
+    return all;
+}
 
 Params::Params(std::vector<ParamGroup> groups) : grouped_(true) {
     for (ParamGroup &group : groups) {
@@ -188,15 +239,15 @@ Optimizer::Optimizer(const Optimizer &inner, int64_t calls)
 // Adds the gradients up. Returns true if an update is due.
 bool Optimizer::accumulate(const std::vector<Tensor> &gradients) const {
     const State &s = *state_;
-    const int64_t before = count_of(s.counter);
+    const int64_t before = unheard([&] { return count_of(s.counter); });
     for (size_t i = 0; i < gradients.size(); i++)
         s.sums[i].set_data(before ? s.sums[i].data() + gradients[i] : gradients[i]);
-    s.counter.set_data(Tensor::from({int32_t((before + 1) % s.calls)}));
+    set_count(s.counter, [calls = s.calls](int64_t count) { return (count + 1) % calls; });
     return before + 1 == s.calls;
 }
 
-bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
-    State &s = *state_;
+void Optimizer::check(const std::vector<Tensor> &gradients) const {
+    const State &s = *state_;
     if (gradients.size() != s.params.size()) {
         throw ShapeError("optimizer", "gradients are " + std::to_string(gradients.size()) +
                                           ", expected " + std::to_string(s.params.size()));
@@ -208,27 +259,64 @@ bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
                                               s.params[i].shape().text());
         }
     }
-    const StopTape stop;
-    if (s.listener) s.listener(gradients);
-    if (s.calls > 1 && !accumulate(gradients)) return true;
-    const int64_t step = s.step();
+}
+
+// `numbers` are the rule's for all parameters, or none.
+void Optimizer::update(const std::vector<Tensor> &gradients,
+                       std::span<const double> numbers) const {
+    const State &s = *state_;
+    const int64_t step = unheard([&] { return s.step(); });
     const double scale = s.scale / double(s.calls);
+    const size_t each = numbers.size() / gradients.size();
     for (size_t i = 0; i < gradients.size(); i++) {
         const Tensor &g = s.calls > 1 ? s.sums[i].data() : gradients[i];
         const Setting &setting = s.settings[i];
-        const double lr = setting.rate->at(step);
+        const double lr = unheard([&] { return setting.rate->at(step); });
         const double decay = setting.weight_decay;
+        const std::span<const double> own = numbers.subspan(i * each, each);
         if (!setting.centralized) {
-            s.rule->update({i, s.params[i], g, lr, decay, scale, step + 1});
+            s.rule->update({i, s.params[i], g, lr, decay, scale, step + 1, own});
             continue;
         }
         const bool apart = s.rule->decouples_weight_decay();
         const Update raw{i, s.params[i], g, lr, apart ? 0 : decay, scale, step + 1};
         s.rule->update(
-            {i, s.params[i], centralized(raw.gradient()), lr, apart ? decay : 0, 1, step + 1});
+            {i, s.params[i], centralized(raw.gradient()), lr, apart ? decay : 0, 1, step + 1, own});
     }
-    s.global_step.set_data(Tensor::from({int32_t(step) + 1}));
+}
+
+bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
+    State &s = *state_;
+    check(gradients);
+    const StopTape stop;
+    CallListener *const captured_by = call_listener();
+    if (captured_by && s.listener) captured_by->refuse("a function gets the gradients");
+    if (s.listener) s.listener(gradients);
+    const bool is_due = s.calls == 1 || accumulate(gradients);
+    const bool states_numbers = unheard([&] { return s.states_numbers(); });
+    if (captured_by && !states_numbers)
+        captured_by->refuse("the optimiser's rule doesn't state the numbers of its steps");
+    const NumberSource source{
+        [state = state_, is_due] { return is_due ? state->numbers() : std::vector<double>(); },
+        [state = state_] { return state->phase(); }};
+    if (states_numbers) {
+        const std::vector<Tensor> written = captured_by ? s.written() : std::vector<Tensor>();
+        run_with_numbers(source, written, [&](std::span<const double> numbers) {
+            if (is_due) update(gradients, numbers);
+        });
+    } else if (is_due) {
+        update(gradients, {});
+    }
+    if (is_due) set_count(s.global_step, [](int64_t count) { return count + 1; });
     return true;
+}
+
+bool Optimizer::is_captured() const {
+    return !state_->listener && state_->states_numbers();
+}
+
+int64_t Optimizer::phase() const {
+    return state_->phase();
 }
 
 void Optimizer::on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const {

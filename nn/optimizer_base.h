@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ struct Update {
     size_t index;  // of the parameter, by which a rule finds its state
     const Tensor &p, &g;
     double lr, weight_decay, scale;
-    int64_t step;  // counts from 1
+    int64_t step;                          // counts from 1
+    std::span<const double> numbers = {};  // the rule's numbers(), if it states them
     // Returns g * scale + weight_decay * p.
     Tensor gradient() const;
 };
@@ -64,6 +66,16 @@ public:
         // Creates the state. It is called once.
         virtual void prepare(const ParameterTuple &params) = 0;
         virtual void update(const Update &u) = 0;
+        // Returns the numbers that depend on rate and step. update() takes them from
+        // Update::numbers and passes them on as they are, so that captured graphs can compute them
+        // anew in each run. They are as many in every step. A rule that states none, the default,
+        // is not captured: it uses lr and step as it likes.
+        virtual std::optional<std::vector<double>> numbers(double /*lr*/, double /*weight_decay*/,
+                                                           int64_t /*step*/) const {
+            return {};
+        }
+        // Returns another number for a step in which update() makes other calls.
+        virtual int64_t phase(int64_t /*step*/) const { return 0; }
         // Returns true if the rule's formula contains the weight decay, which is then not added to
         // the gradient.
         virtual bool decouples_weight_decay() const { return false; }
@@ -96,6 +108,13 @@ public:
     ParameterTuple get_parameters() const;
     std::map<std::string, Parameter> parameters_dict() const;
 
+    // Returns true if GRAPH_MODE captures the update: the rule states its numbers, and no function
+    // gets the gradients.
+    bool is_captured() const;
+    // Returns a number for the calls that the next update makes, which may be others in a first
+    // step. A captured graph belongs to one such number.
+    int64_t phase() const;
+
     // Sets a function that gets the gradients of each call before they are used, still scaled by
     // the loss scale. Null removes it. All copies share one listener.
     void on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const;
@@ -118,6 +137,8 @@ protected:
 private:
     struct State;
     bool accumulate(const std::vector<Tensor> &gradients) const;
+    void check(const std::vector<Tensor> &gradients) const;
+    void update(const std::vector<Tensor> &gradients, std::span<const double> numbers) const;
     std::shared_ptr<State> state_;
 };
 

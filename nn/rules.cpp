@@ -16,13 +16,14 @@
 namespace halyard::nn {
 namespace {
 
-struct MomentumRule : Optimizer::Rule {
+struct MomentumRule : RateRule {
     MomentumRule(double mu, bool nesterov_update) : momentum(mu), nesterov(nesterov_update) {
         check_not_negative("Momentum", "momentum", mu);
     }
     void prepare(const ParameterTuple &params) override { v = clone(params, "moments"); }
     void update(const Update &u) override {
-        F::momentum_(u.p, v[u.index], u.g, u.lr, momentum, u.weight_decay, nesterov, u.scale);
+        F::momentum_(u.p, v[u.index], u.g, u.numbers[0], momentum, u.weight_decay, nesterov,
+                     u.scale);
     }
     double momentum;
     bool nesterov;
@@ -38,9 +39,13 @@ struct SgdRule : Optimizer::Rule {
     }
     void prepare(const ParameterTuple &params) override { v = clone(params, "accum"); }
     // The first step sets the buffer to the gradient, as a step without dampening on zeros does.
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t step) const override {
+        return std::vector{lr, step == 1 ? 0 : o.dampening};
+    }
     void update(const Update &u) override {
-        F::sgd_(u.p, v[u.index], u.g, u.lr, o.momentum, u.step == 1 ? 0 : o.dampening,
-                u.weight_decay, o.nesterov, u.scale);
+        F::sgd_(u.p, v[u.index], u.g, u.numbers[0], o.momentum, u.numbers[1], u.weight_decay,
+                o.nesterov, u.scale);
     }
     SGDOptions o;
     ParameterTuple v;
@@ -75,9 +80,15 @@ struct AdamRule : Moments {
         Moments::prepare(params);
         if (amsgrad) max_moments = clone(params, "vhat");
     }
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t step) const override {
+        const auto t = double(step);
+        const double corrected = lr * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+        return std::vector{corrected, -corrected};
+    }
     void update(const Update &u) override {
-        const double t = double(u.step);
-        const double lr = u.lr * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+        const double lr = u.numbers[0];
+        const double minus_lr = u.numbers[1];
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
         if (!nesterov && !amsgrad)
@@ -95,7 +106,7 @@ struct AdamRule : Moments {
             max_moments[u.index].data().assign(F::maximum(max_moments[u.index].data(), m2));
             size = max_moments[u.index];
         }
-        u.p.assign(F::addcdiv(u.p, ahead, F::sqrt(size) + eps, -lr));
+        u.p.assign(F::addcdiv(u.p, ahead, F::sqrt(size) + eps, minus_lr));
     }
     bool nesterov, amsgrad;
     ParameterTuple max_moments;
@@ -110,8 +121,12 @@ struct AdamWeightDecayRule : Moments {
     // GCC 12's vectoriser drops the rounding in double(float(v)) for two adjacent values.
     static double rounded(double v) { return Tensor::scalar(v, DType::f32).item(); }
     bool decouples_weight_decay() const override { return true; }
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t /*step*/) const override {
+        return std::vector{lr};
+    }
     void update(const Update &u) override {
-        F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps,
+        F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.numbers[0], beta1, beta2, eps,
                               u.weight_decay, u.scale);
     }
 };
@@ -124,20 +139,28 @@ struct AdamWRule : Moments {
         if (amsgrad) max_moments = clone(params, "max_exp_avg_sq");
     }
     bool decouples_weight_decay() const override { return true; }
-    void update(const Update &u) override {
-        const auto t = double(u.step);
+    std::optional<std::vector<double>> numbers(double lr, double weight_decay,
+                                               int64_t step) const override {
+        const auto t = double(step);
         const double root = std::sqrt(1 - std::pow(beta2, t));
-        const double lr = u.lr * root / (1 - std::pow(beta1, t));
-        if (u.weight_decay != 0) u.p.assign(u.p * (1 - u.lr * u.weight_decay));
+        const double corrected = lr * root / (1 - std::pow(beta1, t));
+        return std::vector{corrected, -corrected, eps * root, 1 - lr * weight_decay};
+    }
+    void update(const Update &u) override {
+        const double lr = u.numbers[0];
+        const double minus_lr = u.numbers[1];
+        const double least = u.numbers[2];
+        const double kept = u.numbers[3];
+        if (u.weight_decay != 0) u.p.assign(u.p * kept);
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
-        if (!amsgrad) return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps * root, 0.0, u.scale);
+        if (!amsgrad) return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, least, 0.0, u.scale);
         const Tensor g = u.scale == 1 ? u.g : u.g * u.scale;
         update_moving_mean(m1, beta1, g);
         update_moving_mean(m2, beta2, F::square(g));
         const Tensor &largest = max_moments[u.index];
         largest.assign(F::maximum(largest, m2));
-        u.p.assign(F::addcdiv(u.p, m1, F::sqrt(largest) + eps * root, -lr));
+        u.p.assign(F::addcdiv(u.p, m1, F::sqrt(largest) + least, minus_lr));
     }
     bool amsgrad;
     ParameterTuple max_moments;
@@ -181,20 +204,31 @@ struct NAdamRule : Moments {
 struct RAdamRule : Moments {
     explicit RAdamRule(const RAdamOptions &o)
         : Moments("RAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq") {}
-    void update(const Update &u) override {
-        const auto t = double(u.step);
+    double longest() const { return 2 / (1 - beta2) - 1; }
+    double length(int64_t step) const {
+        const auto t = double(step);
         const double power = std::pow(beta2, t);
-        const double longest = 2 / (1 - beta2) - 1;
-        const double length = longest - 2 * t * power / (1 - power);
-        const double lr = u.lr / (1 - std::pow(beta1, t));
+        return longest() - 2 * t * power / (1 - power);
+    }
+    int64_t phase(int64_t step) const override { return length(step) > 5; }
+    std::optional<std::vector<double>> numbers(double rate, double /*weight_decay*/,
+                                               int64_t step) const override {
+        const auto t = double(step);
+        const double lr = rate / (1 - std::pow(beta1, t));
+        const double now = length(step);
+        if (!(now > 5)) return std::vector{lr};
+        const double most = longest();
+        const double rectified = std::sqrt((now - 4) * (now - 2) * most /
+                                           ((most - 4) * (most - 2) * now));
+        const double root = std::sqrt(1 - std::pow(beta2, t));
+        return std::vector{lr * rectified * root};
+    }
+    void update(const Update &u) override {
+        const double lr = u.numbers[0];
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
-        if (length > 5) {
-            const double rectified = std::sqrt((length - 4) * (length - 2) * longest /
-                                               ((longest - 4) * (longest - 2) * length));
-            const double root = std::sqrt(1 - power);
-            return F::adam_(u.p, m1, m2, u.g, lr * rectified * root, beta1, beta2, eps,
-                            u.weight_decay, u.scale);
+        if (phase(u.step)) {
+            return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps, u.weight_decay, u.scale);
         }
         const Tensor g = u.gradient();
         update_moving_mean(m1, beta1, g);
@@ -206,10 +240,13 @@ struct RAdamRule : Moments {
 struct AdaMaxRule : Moments {
     explicit AdaMaxRule(const AdaMaxOptions &o)
         : Moments("AdaMax", o.beta1, o.beta2, o.eps, "moment1", "moment2") {}
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t step) const override {
+        return std::vector{lr / (1 - std::pow(beta1, double(step)))};
+    }
     void update(const Update &u) override {
-        const double lr = u.lr / (1 - std::pow(beta1, double(u.step)));
-        F::ada_max_(u.p, m[u.index], v[u.index], u.g, lr, beta1, beta2, eps, u.weight_decay,
-                    u.scale);
+        F::ada_max_(u.p, m[u.index], v[u.index], u.g, u.numbers[0], beta1, beta2, eps,
+                    u.weight_decay, u.scale);
     }
 };
 
@@ -223,7 +260,7 @@ struct LambRule : Moments {
     }
 };
 
-struct LionRule : Optimizer::Rule {
+struct LionRule : RateRule {
     explicit LionRule(const LionOptions &o) : beta1(o.beta1), beta2(o.beta2) {
         check_fraction("Lion", "beta1", beta1);
         check_fraction("Lion", "beta2", beta2);
@@ -231,7 +268,7 @@ struct LionRule : Optimizer::Rule {
     void prepare(const ParameterTuple &params) override { m = clone(params, "moment"); }
     bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
-        F::lion_(u.p, m[u.index], u.g, u.lr, beta1, beta2, u.weight_decay, u.scale);
+        F::lion_(u.p, m[u.index], u.g, u.numbers[0], beta1, beta2, u.weight_decay, u.scale);
     }
     double beta1, beta2;
     ParameterTuple m;
@@ -256,11 +293,22 @@ struct LarsRule : Optimizer::Rule {
         state_ = inner->state();
     }
     bool decouples_weight_decay() const override { return true; }
+    // The rate, and the inner rule's numbers.
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t step) const override {
+        auto all = inner->numbers(lr, 0, step);
+        if (all) all->insert(all->begin(), lr);
+        return all;
+    }
+    int64_t phase(int64_t step) const override { return inner->phase(step); }
     void update(const Update &u) override {
+        const bool states_numbers = !u.numbers.empty();
+        const double lr = states_numbers ? u.numbers[0] : u.lr;
         Tensor g = u.scale == 1 ? u.g : u.g * u.scale;
         if (scaled[u.index])
-            g = F::lars_update(u.p, g, o.coefficient, u.weight_decay, o.epsilon, u.lr, o.use_clip);
-        inner->update({u.index, u.p, g, u.lr, 0, 1, u.step});
+            g = F::lars_update(u.p, g, o.coefficient, u.weight_decay, o.epsilon, lr, o.use_clip);
+        const auto own = states_numbers ? u.numbers.subspan(1) : u.numbers;
+        inner->update({u.index, u.p, g, u.lr, 0, 1, u.step, own});
     }
     std::shared_ptr<Rule> inner;
     LARSOptions o;

@@ -1,7 +1,10 @@
 // Helpers of the update rules in rules.cpp and rules_adaptive.cpp.
 #pragma once
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "nn/optimizer_base.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "registry/base/error.h"
@@ -29,6 +32,14 @@ inline void check_positive(const char *optimizer, const char *name, double v) {
                         std::string(name) + " is " + std::to_string(v) + ", expected more than 0");
     }
 }
+
+// A rule whose only number is the learning rate.
+struct RateRule : Optimizer::Rule {
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t /*step*/) const override {
+        return std::vector{lr};
+    }
+};
 
 // Sets x to weight * x + (1 - weight) * y.
 inline void update_moving_mean(const Tensor &x, double weight, const Tensor &y) {

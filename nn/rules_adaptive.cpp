@@ -16,19 +16,19 @@
 namespace halyard::nn {
 namespace {
 
-struct AdagradRule : Optimizer::Rule {
+struct AdagradRule : RateRule {
     explicit AdagradRule(const AdagradOptions &o) : initial(o.accum) {
         check_not_negative("Adagrad", "accum", initial);
     }
     void prepare(const ParameterTuple &params) override { s = clone(params, "accum", initial); }
     void update(const Update &u) override {
-        F::adagrad_(u.p, s[u.index], u.g, u.lr, 1e-10, u.weight_decay, u.scale);
+        F::adagrad_(u.p, s[u.index], u.g, u.numbers[0], 1e-10, u.weight_decay, u.scale);
     }
     double initial;
     ParameterTuple s;
 };
 
-struct ProximalAdagradRule : Optimizer::Rule {
+struct ProximalAdagradRule : RateRule {
     explicit ProximalAdagradRule(const ProximalAdagradOptions &options) : o(options) {
         const char *name = "ProximalAdagrad";
         check_not_negative(name, "accum", o.accum);
@@ -40,7 +40,7 @@ struct ProximalAdagradRule : Optimizer::Rule {
         const Tensor g = u.gradient();
         const Tensor &sum = s[u.index];
         sum.assign(F::addcmul(sum, g, g));
-        const Tensor rate = u.lr / F::sqrt(sum);
+        const Tensor rate = u.numbers[0] / F::sqrt(sum);
         const Tensor moved = u.p - rate * g;
         const Tensor size = F::relu(F::abs(moved) - rate * o.l1);
         u.p.assign(F::sign(moved) * size / (rate * o.l2 + 1));
@@ -49,7 +49,7 @@ struct ProximalAdagradRule : Optimizer::Rule {
     ParameterTuple s;
 };
 
-struct AdadeltaRule : Optimizer::Rule {
+struct AdadeltaRule : RateRule {
     explicit AdadeltaRule(const AdadeltaOptions &o) : rho(o.rho), eps(o.epsilon) {
         check_fraction("Adadelta", "rho", rho);
         check_not_negative("Adadelta", "epsilon", eps);
@@ -64,13 +64,13 @@ struct AdadeltaRule : Optimizer::Rule {
         const Tensor ratio = (steps[u.index].data() + eps) / (s[u.index].data() + eps);
         const Tensor d = F::sqrt(ratio) * g;
         update_moving_mean(steps[u.index], rho, F::square(d));
-        u.p.assign(u.p - d * u.lr);
+        u.p.assign(u.p - d * u.numbers[0]);
     }
     double rho, eps;
     ParameterTuple s, steps;
 };
 
-struct RmsPropRule : Optimizer::Rule {
+struct RmsPropRule : RateRule {
     explicit RmsPropRule(const RMSPropOptions &options) : o(options) {
         check_not_negative("RMSProp", "decay", o.decay);
         check_not_negative("RMSProp", "momentum", o.momentum);
@@ -84,18 +84,18 @@ struct RmsPropRule : Optimizer::Rule {
     void update(const Update &u) override {
         const size_t i = u.index;
         if (o.centered) {
-            F::centered_rms_prop_(u.p, a[i], s[i], m[i], u.g, u.lr, o.decay, o.momentum, o.epsilon,
-                                  u.weight_decay, u.scale);
+            F::centered_rms_prop_(u.p, a[i], s[i], m[i], u.g, u.numbers[0], o.decay, o.momentum,
+                                  o.epsilon, u.weight_decay, u.scale);
         } else {
-            F::rms_prop_(u.p, s[i], m[i], u.g, u.lr, o.decay, o.momentum, o.epsilon, u.weight_decay,
-                         u.scale);
+            F::rms_prop_(u.p, s[i], m[i], u.g, u.numbers[0], o.decay, o.momentum, o.epsilon,
+                         u.weight_decay, u.scale);
         }
     }
     RMSPropOptions o;
     ParameterTuple a, s, m;
 };
 
-struct FtrlRule : Optimizer::Rule {
+struct FtrlRule : RateRule {
     explicit FtrlRule(const FTRLOptions &options) : o(options) {
         check_not_negative("FTRL", "initial_accum", o.initial_accum);
         check_not_negative("FTRL", "l1", o.l1);
@@ -105,20 +105,24 @@ struct FtrlRule : Optimizer::Rule {
                             "lr_power is " + std::to_string(o.lr_power) + ", expected at most 0");
         }
     }
+    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
+                                               int64_t /*step*/) const override {
+        check_positive("FTRL", "learning_rate", lr);
+        return std::vector{lr};
+    }
     void prepare(const ParameterTuple &params) override {
         s = clone(params, "moments", o.initial_accum);
         linear = clone(params, "linear");
     }
     void update(const Update &u) override {
-        check_positive("FTRL", "learning_rate", u.lr);
         const Tensor g = u.gradient();
         const Tensor &sum = s[u.index];
         const Tensor &l = linear[u.index];
         const Tensor before = power(sum);
         sum.assign(F::addcmul(sum, g, g));
         const Tensor now = power(sum);
-        l.assign(l + g - (now - before) / u.lr * u.p);
-        const Tensor step = (F::sign(l) * o.l1 - l) / (now / u.lr + 2 * o.l2);
+        l.assign(l + g - (now - before) / u.numbers[0] * u.p);
+        const Tensor step = (F::sign(l) * o.l1 - l) / (now / u.numbers[0] + 2 * o.l2);
         u.p.assign(F::select(F::greater(F::abs(l), o.l1), step, 0));
     }
     Tensor power(const Tensor &x) const {
@@ -150,7 +154,7 @@ struct AsgdRule : Optimizer::Rule {
     ParameterTuple eta, average;
 };
 
-struct RpropRule : Optimizer::Rule {
+struct RpropRule : RateRule {
     explicit RpropRule(const RpropOptions &options) : o(options) {
         const auto [minus, plus] = o.etas;
         const auto [min_step, max_step] = o.step_sizes;
@@ -169,11 +173,12 @@ struct RpropRule : Optimizer::Rule {
         before = clone(params, "prev");
         steps = clone(params, "step_size");
     }
+    int64_t phase(int64_t step) const override { return step == 1; }
     void update(const Update &u) override {
         const Tensor g = u.gradient();
         const Tensor &last = before[u.index];
         const Tensor &size = steps[u.index];
-        if (u.step == 1) size.assign(Tensor::full(size.shape(), u.lr, size.dtype()));
+        if (u.step == 1) size.assign(Tensor::full(size.shape(), u.numbers[0], size.dtype()));
         const Tensor same = g * last;
         const Tensor turned = F::less(same, 0);
         const Tensor factor = F::select(

@@ -1,6 +1,6 @@
 #include "nn/wrap.h"
 
-#include <algorithm>
+#include <atomic>
 
 #include "graph/replay.h"
 #include "primitives/autograd/tape.h"
@@ -8,6 +8,7 @@
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
+#include "registry/base/log.h"
 
 namespace halyard::nn {
 
@@ -19,10 +20,17 @@ Tensor WithLossCell::construct(const Tensor &data, const Tensor &label) const {
     return loss_fn_(backbone_(data), label);
 }
 
+// The programs of a training step.
+struct StepPrograms {
+    explicit StepPrograms(const char *name) : step(name), update(std::string(name) + " update") {}
+    graph::Replay step, update;
+    std::atomic<bool> update_is_reported = false;
+};
+
 TrainOneStepCell::TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens)
     : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)),
       sens_(std::make_shared<double>(sens)),
-      replay_(std::make_shared<graph::Replay>("TrainOneStepCell")) {}
+      programs_(std::make_shared<StepPrograms>("TrainOneStepCell")) {}
 
 namespace {
 
@@ -42,29 +50,70 @@ LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optim
     return {loss, tape.gradient(loss, weights, Tensor::full(loss.shape(), sens, loss.dtype()))};
 }
 
-// As forward_and_back(), by a captured program where there is one.
-LossAndGradients run_step(graph::Replay &replay, const AnyCell &network, const Optimizer &optimizer,
-                          Tensors in, double sens) {
-    if (!graph::Replay::is_wanted()) return forward_and_back(network, optimizer, in, sens);
-    const graph::Replay::Settings settings{{sens}, settings_fingerprint()};
-    std::vector<Tensor> all = replay.run(in, settings, [&](Tensors x) {
-        auto [loss, gradients] = forward_and_back(network, optimizer, x, sens);
-        gradients.insert(gradients.begin(), loss);
-        return gradients;
-    });
-    return {all[0], {all.begin() + 1, all.end()}};
+// What a program of a step contains, which its signature names.
+enum class Captured : uint8_t { whole_step, gradients, finite_gradients };
+
+graph::Replay::Settings settings_of(Captured what, double sens, const Optimizer &optimizer) {
+    const double phase = what == Captured::whole_step ? double(optimizer.phase()) : 0;
+    return {{sens, double(what), phase}, settings_fingerprint()};
+}
+
+// Returns the names of the network's parameters and of the optimiser's state.
+graph::Replay::Names names_of(const AnyCell &network, const Optimizer &optimizer) {
+    return [&] {
+        std::vector<std::pair<std::string, Tensor>> all;
+        for (const ParameterTuple &some : {network.get_parameters(), optimizer.get_parameters()})
+            for (const Parameter &p : some)
+                all.emplace_back(p.name(), p.data());
+        return all;
+    };
+}
+
+void update(const Optimizer &optimizer, const std::vector<Tensor> &gradients) {
+    const PartScope part([] { return std::string("update"); });
+    optimizer(gradients);
+}
+
+// Says once per replay that the update is no part of its graphs.
+void report_update(const Optimizer &optimizer, std::atomic<bool> &is_reported) {
+    if (optimizer.is_captured() || is_reported.exchange(true)) return;
+    log(LogLevel::warning, "graph",
+        "the update runs op by op after the captured gradients: its rule doesn't state the numbers "
+        "of its steps, or a function gets the gradients");
 }
 
 }  // namespace
 
 std::vector<std::string> TrainOneStepCell::step_graphs() const {
-    return replay_->texts();
+    return programs_->step.texts();
 }
 
 std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
-    const auto [loss, gradients] = run_step(*replay_, network_, optimizer_, in, *sens_);
-    optimizer_(gradients);
-    return {loss};
+    if (graph::Replay::is_wanted() && optimizer_.is_captured()) {
+        const auto settings = settings_of(Captured::whole_step, *sens_, optimizer_);
+        const auto step = [&](Tensors x) {
+            const auto [loss, gradients] = forward_and_back(network_, optimizer_, x, *sens_);
+            update(optimizer_, gradients);
+            return std::vector<Tensor>{loss};
+        };
+        return programs_->step.run(in, settings, step, names_of(network_, optimizer_));
+    }
+    if (!graph::Replay::is_wanted()) {
+        const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
+        update(optimizer_, gradients);
+        return {loss};
+    }
+    report_update(optimizer_, programs_->update_is_reported);
+    const auto settings = settings_of(Captured::gradients, *sens_, optimizer_);
+    const auto step = [&](Tensors x) {
+        auto [loss, gradients] = forward_and_back(network_, optimizer_, x, *sens_);
+        gradients.insert(gradients.begin(), loss);
+        return gradients;
+    };
+    const std::vector<Tensor> all = programs_->step.run(in, settings, step,
+                                                        names_of(network_, optimizer_));
+    optimizer_({all.begin() + 1, all.end()});
+    return {all[0]};
 }
 
 TrainOneStepWithLossScaleCell::TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer,
@@ -72,20 +121,73 @@ TrainOneStepWithLossScaleCell::TrainOneStepWithLossScaleCell(AnyCell network, Op
     : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)),
       scale_sense_(child("scale_sense", std::move(scale_sense))),
       overflow_(std::make_shared<bool>(false)),
-      replay_(std::make_shared<graph::Replay>("TrainOneStepWithLossScaleCell")) {}
+      programs_(std::make_shared<StepPrograms>("TrainOneStepWithLossScaleCell")) {}
 
+std::vector<std::string> TrainOneStepWithLossScaleCell::step_graphs() const {
+    std::vector<std::string> all = programs_->step.texts();
+    const std::vector<std::string> updates = programs_->update.texts();
+    all.insert(all.end(), updates.begin(), updates.end());
+    return all;
+}
+
+namespace {
+
+Tensor is_all_finite(const Tensor &g) {
+    return F::reduce_all(F::is_finite(g));
+}
+
+// Returns the loss, whether all gradients are finite, and the gradients.
+std::vector<Tensor> checked_gradients(const AnyCell &network, const Optimizer &optimizer, Tensors x,
+                                      double scale) {
+    auto [loss, gradients] = forward_and_back(network, optimizer, x, scale);
+    Tensor finite = is_all_finite(gradients[0]);
+    for (size_t k = 1; k < gradients.size(); k++)
+        finite = F::logical_and(finite, is_all_finite(gradients[k]));
+    std::vector<Tensor> all{loss, finite};
+    all.insert(all.end(), gradients.begin(), gradients.end());
+    return all;
+}
+
+void update_unscaled(const Optimizer &optimizer, Tensors gradients, double scale) {
+    std::vector<Tensor> unscaled;
+    for (const Tensor &g : gradients)
+        unscaled.push_back(g * (1 / scale));
+    update(optimizer, unscaled);
+}
+
+}  // namespace
+
+// Whether the update runs depends on the gradients, so in GRAPH_MODE it is a program of its own.
 std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     const double scale = loss_scale();
-    auto [loss, gradients] = run_step(*replay_, network_, optimizer_, in, scale);
-    const auto finite = [](const Tensor &g) { return F::reduce_all(F::is_finite(g)).item() != 0; };
-    *overflow_ = !std::all_of(gradients.begin(), gradients.end(), finite);
+    const bool is_captured = graph::Replay::is_wanted();
+    std::vector<Tensor> all;
+    if (is_captured) {
+        const auto settings = settings_of(Captured::finite_gradients, scale, optimizer_);
+        const auto step = [&](Tensors x) {
+            return checked_gradients(network_, optimizer_, x, scale);
+        };
+        all = programs_->step.run(in, settings, step, names_of(network_, optimizer_));
+    } else {
+        all = checked_gradients(network_, optimizer_, in, scale);
+    }
+    *overflow_ = all[1].item() == 0;
+    const Tensors gradients = Tensors(all).subspan(2);
     if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {
-        for (Tensor &g : gradients)
-            g = g * (1 / scale);
-        optimizer_(gradients);
+        if (is_captured && optimizer_.is_captured()) {
+            const auto settings = settings_of(Captured::whole_step, scale, optimizer_);
+            const auto step = [&](Tensors g) {
+                update_unscaled(optimizer_, g, scale);
+                return std::vector<Tensor>();
+            };
+            programs_->update.run(gradients, settings, step, names_of(network_, optimizer_));
+        } else {
+            if (is_captured) report_update(optimizer_, programs_->update_is_reported);
+            update_unscaled(optimizer_, gradients, scale);
+        }
     }
     scale_sense_.update_loss_scale(*overflow_);
-    return {loss};
+    return {all[0]};
 }
 
 WithEvalCell::WithEvalCell(AnyCell network, AnyCell loss_fn)

@@ -8,6 +8,8 @@
 
 namespace halyard::nn {
 
+struct StepPrograms;  // of nn/wrap.cpp
+
 // Computes loss_fn(backbone(data), label).
 class WithLossCell : public Cell {
 public:
@@ -26,17 +28,18 @@ class TrainOneStepCell : public Cell {
 public:
     TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens = 1);
     std::vector<Tensor> construct(Tensors in) const override;
-    // In GRAPH_MODE the forward and backward pass are captured; the update isn't.
+    // In GRAPH_MODE it captures itself: forward and backward pass, and the update, unless
+    // Optimizer::is_captured() is false.
     bool is_captured() const override { return false; }
     void set_sens(double value) { *sens_ = value; }
-    // Returns the captured graphs of the forward and backward pass, the last step's first.
+    // Returns the captured graphs, the last step's first.
     std::vector<std::string> step_graphs() const;
 
 private:
     AnyCell network_;
     Optimizer optimizer_;
     std::shared_ptr<double> sens_;
-    std::shared_ptr<graph::Replay> replay_;
+    std::shared_ptr<StepPrograms> programs_;
 };
 
 // Runs one training step with loss scaling. The loss is multiplied by a factor before gradients are
@@ -49,6 +52,8 @@ public:
                                   LossScaleManager scale_sense);
     std::vector<Tensor> construct(Tensors in) const override;
     bool is_captured() const override { return false; }
+    // Returns the captured graphs of the gradients, then those of the update.
+    std::vector<std::string> step_graphs() const;
     // Returns true if the last step's gradients were not finite.
     bool overflow() const { return *overflow_; }
     // Returns the factor of the next step.
@@ -59,7 +64,7 @@ private:
     Optimizer optimizer_;
     LossScaleManager scale_sense_;
     std::shared_ptr<bool> overflow_;
-    std::shared_ptr<graph::Replay> replay_;
+    std::shared_ptr<StepPrograms> programs_;
 };
 
 // Computes (loss, network(data), label). Nothing is recorded on the tape.

@@ -31,7 +31,8 @@ ALLOWED = {
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
     # Captured graphs are made of calls: their plans, attributes and tensors.
     "graph": {"graph": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
-    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
+    # Optimisers tell captures which steps and numbers are the host's.
+    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["tensor/host_step", "tensor/step_numbers"]},
     # npy and parallel, the one thread pool, are for the data pipeline; host names the machine in what a training saves.
     "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING,
               "registry": BASICS + ["base/atomic_file", "base/host", "base/parallel", "tensor/npy"]},

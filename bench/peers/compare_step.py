@@ -1,6 +1,9 @@
 """Interleaves one of our step programs with other frameworks, process by process (A B C A B C ...), and prints the ratios of their times.
 
-usage: compare_step.py BUILD_DIR lenet5_step|resnet50_step|resnet50_forward [pytorch mindspore ...] [--threads N] [--rounds N] [--python PATH]
+With --mode graph our graph mode is measured, too, beside our calls op by op, to which all ratios refer.
+
+usage: compare_step.py BUILD_DIR lenet5_step|resnet50_step|resnet50_forward [pytorch mindspore ...] [--mode pynative|graph] [--threads N]
+                       [--rounds N] [--python PATH]
 """
 import argparse
 import json
@@ -15,15 +18,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
 
 
-def ours(build, benchmark, threads):
+def ours(build, benchmark, threads, mode):
     program, _, repetitions, seconds = BENCHMARKS[benchmark]
-    environment = dict(os.environ, HALYARD_THREADS=str(threads))
+    environment = dict(os.environ, HALYARD_THREADS=str(threads), HALYARD_MODE="GRAPH_MODE" if mode == "graph" else "PYNATIVE_MODE")
     command = [str(pathlib.Path(build) / "bin" / program), f"--benchmark_filter=^{benchmark}/", "--benchmark_format=json",
                f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}"]
     runs = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)["benchmarks"]
     runs = [r for r in runs if r["run_type"] == "iteration"]
     times = [r["real_time"] for r in runs]
-    return {"Halyard": (statistics.median(times), min(times), max(r.get("peak_MB", 0) for r in runs))}
+    return {"Halyard graph" if mode == "graph" else "Halyard": (statistics.median(times), min(times), max(r.get("peak_MB", 0) for r in runs))}
 
 
 def theirs(python, benchmark, framework, threads):
@@ -47,17 +50,21 @@ def main():
     parser.add_argument("build")
     parser.add_argument("benchmark", choices=list(BENCHMARKS))
     parser.add_argument("frameworks", nargs="*", default=["pytorch"])
+    parser.add_argument("--mode", choices=["pynative", "graph"], default="pynative")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--python", default=sys.executable)
     args = parser.parse_args()
     results = {}
     for _ in range(args.rounds):
-        measured = ours(args.build, args.benchmark, args.threads)
+        measured = ours(args.build, args.benchmark, args.threads, "pynative")
+        if args.mode == "graph":
+            measured.update(ours(args.build, args.benchmark, args.threads, "graph"))
         for framework in args.frameworks:
             measured.update(theirs(args.python, args.benchmark, framework, args.threads))
         for name, numbers in measured.items():
             results.setdefault(name, []).append(numbers)
+    ratios = {name: statistics.median(mine[1] / base[1] for mine, base in zip(rounds, results["Halyard"])) for name, rounds in results.items()}
     base = (statistics.median(m for m, _, _ in results["Halyard"]), min(low for _, low, _ in results["Halyard"]))
     load = os.getloadavg()[0]
     print(f"{args.benchmark}, threads {args.threads}, {args.rounds} interleaved rounds, load average {load:.2f}")
@@ -65,7 +72,7 @@ def main():
         median, least, peak = statistics.median(m for m, _, _ in rounds), min(low for _, low, _ in rounds), max(p for _, _, p in rounds)
         memory = f"   peak {peak:6.0f} MB" if peak else ""
         print(f"{name:36} median {median:10.1f} us   min {least:10.1f} us   "
-              f"time over Halyard's: {least / base[1]:.2f} of minima, {median / base[0]:.2f} of medians{memory}")
+              f"time over Halyard's: {least / base[1]:.2f} of minima, {median / base[0]:.2f} of medians, {ratios[name]:.3f} in the median round{memory}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """One step of LeNet-5 (batch 32, forward, backward, Momentum 0.9) in PyTorch eager and, where it is installed, in MindSpore's
 graph mode: the same work as bench/lenet_step.cpp. Prints "NAME MEDIAN_US MIN_US PEAK_MB" per framework; skips what isn't installed.
+pytorch-compiled compiles the network with torch.compile.
 
-usage: lenet_step.py [pytorch|mindspore ...] [--threads N] [--steps N]
+usage: lenet_step.py [pytorch|pytorch-compiled|mindspore ...] [--threads N] [--steps N]
 """
 import numpy as np
 
@@ -11,7 +12,7 @@ IMAGES = np.full((32, 1, 32, 32), 0.5, np.float32)
 LABELS = np.zeros(32, np.int32)
 
 
-def pytorch(threads, steps):
+def pytorch(threads, steps, compiled=False):
     import torch
     from torch import nn
 
@@ -19,18 +20,19 @@ def pytorch(threads, steps):
     net = nn.Sequential(
         nn.Conv2d(1, 6, 5, bias=False), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5, bias=False), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    run = torch.compile(net) if compiled else net
     loss_fn = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     images, labels = torch.from_numpy(IMAGES), torch.from_numpy(LABELS.astype(np.int64))
 
     def step():
         optimizer.zero_grad()
-        loss = loss_fn(net(images), labels)
+        loss = loss_fn(run(images), labels)
         loss.backward()
         optimizer.step()
         return loss.item()
 
-    timed(f"PyTorch-{torch.__version__}-eager", step, steps)
+    timed(f"PyTorch-{torch.__version__}-{'compiled' if compiled else 'eager'}", step, steps)
 
 
 def mindspore(threads, steps):
@@ -53,4 +55,4 @@ def mindspore(threads, steps):
 
 
 if __name__ == "__main__":
-    main({"pytorch": pytorch, "mindspore": mindspore}, 200)
+    main({"pytorch": pytorch, "pytorch-compiled": lambda threads, steps: pytorch(threads, steps, True), "mindspore": mindspore}, 200)

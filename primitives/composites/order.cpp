@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "registry/base/parallel.h"
+#include "registry/tensor/host_step.h"
 
 #ifndef HALYARD_PRIMITIVES_ORDER_ONCE
 #define HALYARD_PRIMITIVES_ORDER_ONCE
@@ -274,13 +275,23 @@ Ordered run(Want want, const Tensor &x, int64_t k, bool descending, const Shape 
     return y;
 }
 
+// A listener hears of one step on the host.
+Ordered run_as_step(Want want, const Tensor &x, int64_t k, bool descending, const Shape &shape) {
+    const auto ordered = [=](std::span<const Tensor> in) {
+        const Ordered y = run(want, in[0], k, descending, shape);
+        return std::vector<Tensor>{y.values, y.places};
+    };
+    const std::vector<Tensor> y = run_on_host("in_order", std::span(&x, 1), ordered);
+    return {y[0], y[1]};
+}
+
 }  // namespace
 
 Ordered first_in_order(const Tensor &x, int64_t k, bool descending) {
-    return run(Want::first, x, k, descending, {x.shape()[0], k});
+    return run_as_step(Want::first, x, k, descending, {x.shape()[0], k});
 }
 Ordered nth_in_order(const Tensor &x, int64_t k) {
-    return run(Want::nth, x, k, false, {x.shape()[0]});
+    return run_as_step(Want::nth, x, k, false, {x.shape()[0]});
 }
 
 }  // namespace halyard

@@ -132,7 +132,9 @@ Tensor labels_of(const std::string &op, const std::string &name, const Tensor &l
     return run_on_host("labels_of", std::span(&labels, 1), checked)[0];
 }
 
-Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
+namespace {
+
+Indices checked_indices(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
     const Shape s = index.shape();
     if (s.rank() != shape.rank()) {
         throw ShapeError(op, "index has rank " + std::to_string(s.rank()) + ", expected " +
@@ -150,8 +152,22 @@ Indices indices_along(const std::string &op, const Tensor &index, const Shape &s
     return {given, given.elements() > 0 && r.min < 0};
 }
 
-Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
-    const Tensor given = indices_along(op, index, shape, axis).at;
+}  // namespace
+
+// Indices that a captured graph reads in a later run may be negative where these are not.
+Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
+    if (!call_listener()) return checked_indices(op, index, shape, axis);
+    const auto checked = [=](std::span<const Tensor> in) {
+        return std::vector<Tensor>{checked_indices(op, in[0], shape, axis).at};
+    };
+    return {run_on_host("indices_along", std::span(&index, 1), checked)[0], true};
+}
+
+namespace {
+
+Tensor checked_places_along(const std::string &op, const Tensor &index, const Shape &shape,
+                            int axis) {
+    const Tensor given = checked_indices(op, index, shape, axis).at;
     const Tensor places = Tensor::empty({index.elements()}, DType::i32);
     const Shape s = index.shape();
     const int32_t *at = given.data<int32_t>();
@@ -181,7 +197,7 @@ Tensor places_along(const std::string &op, const Tensor &index, const Shape &sha
     return places;
 }
 
-Tensor places_nd(const std::string &op, const Tensor &indices, const Shape &shape) {
+Tensor checked_places_nd(const std::string &op, const Tensor &indices, const Shape &shape) {
     if (indices.rank() == 0) throw ShapeError(op, "indices have rank 0, expected at least 1");
     const int64_t depth = indices.shape()[indices.rank() - 1];
     if (depth > shape.rank() || depth == 0) {
@@ -203,6 +219,22 @@ Tensor places_nd(const std::string &op, const Tensor &indices, const Shape &shap
         places.data<int32_t>()[k] = int32_t(place);
     }
     return places;
+}
+
+}  // namespace
+
+Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
+    const auto places = [=](std::span<const Tensor> in) {
+        return std::vector<Tensor>{checked_places_along(op, in[0], shape, axis)};
+    };
+    return run_on_host("places_along", std::span(&index, 1), places)[0];
+}
+
+Tensor places_nd(const std::string &op, const Tensor &indices, const Shape &shape) {
+    const auto places = [=](std::span<const Tensor> in) {
+        return std::vector<Tensor>{checked_places_nd(op, in[0], shape)};
+    };
+    return run_on_host("places_nd", std::span(&indices, 1), places)[0];
 }
 
 }  // namespace halyard

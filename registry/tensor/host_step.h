@@ -13,4 +13,8 @@ namespace halyard {
 std::vector<Tensor> run_on_host(const std::string &name, std::span<const Tensor> in,
                                 const HostFunction &f);
 
+// Returns f(in). A result that shares memory with input k is a copy if is_copied(k).
+std::vector<Tensor> run_apart(const HostFunction &f, std::span<const Tensor> in,
+                              const std::function<bool(size_t k)> &is_copied);
+
 }  // namespace halyard

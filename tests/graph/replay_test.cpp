@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "graph/passes.h"
 #include "nn/activation.h"
 #include "nn/basic.h"
 #include "nn/conv.h"
@@ -18,6 +24,7 @@
 #include "primitives/ops.h"
 #include "primitives/random.h"
 #include "registry/base/error.h"
+#include "registry/base/temporary_folder.h"
 #include "registry/tensor/memory.h"
 
 namespace halyard {
@@ -101,6 +108,37 @@ TEST_F(GraphMode, SaysWhatItCaptured) {
     EXPECT_NE(text.find("# SmallNet/Dense"), std::string::npos) << text;
     for (int k = 0; k < 10; k++)
         EXPECT_EQ(net(b.data).to_vector<float>(), eager.to_vector<float>());
+}
+
+// Returns the files of a folder, by name.
+std::map<std::string, std::string> files_in(const std::filesystem::path &folder) {
+    std::map<std::string, std::string> files;
+    for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+        std::ifstream in(entry.path());
+        files[entry.path().filename().string().substr(sizeof "captured_0000")] = {
+            std::istreambuf_iterator<char>(in), {}};
+    }
+    return files;
+}
+
+TEST_F(GraphMode, SavesGraphsAfterEachPass) {
+    const TemporaryFolder folder("graphs");
+    const SmallNet net;
+    const Batch b = batch_of(6, 0);
+    set_context(
+        {.mode = GRAPH_MODE, .save_graphs = true, .save_graphs_path = folder.path.string()});
+    net(b.data);
+    set_context({.save_graphs = false});
+    auto files = files_in(folder.path);
+    ASSERT_EQ(files.size(), 2 * (1 + graph::passes().size()));
+    const std::string text = files["0_recorded.ir"];
+    EXPECT_NE(text.find("= parameter conv.weight : f32[4,1,3,3]"), std::string::npos) << text;
+    EXPECT_NE(text.find("= argument 0 : f32[6,1,8,8]"), std::string::npos) << text;
+    const std::string picture = files["1_without_dead_nodes.dot"];
+    EXPECT_TRUE(picture.starts_with("digraph \"SmallNet\" {")) << picture;
+    EXPECT_NE(picture.find("label=\"SmallNet/Dense\""), std::string::npos) << picture;
+    EXPECT_NE(picture.find("parameter dense.weight : f32[3,64]"), std::string::npos) << picture;
+    EXPECT_EQ(files.count("2_with_constants.ir"), 1u);
 }
 
 TEST_F(GraphMode, RunsAllocateOnlyWhatTheyReturn) {

@@ -75,6 +75,7 @@ void add_subcommands(CLI::App &app, halyard::command::Run &run) {
     add_run(app, run);
     add_explain(app, run);
     add_docs(app, run);
+    add_graph(app, run);
     add_lower(app, run);
     add_check(app, run);
     add_bench(app, run);

@@ -1,0 +1,144 @@
+// halyard graph: what GRAPH_MODE captures of an example network, before and after its passes.
+#include <cstdio>
+#include <optional>
+
+#include "examples/lenet5/lenet5.h"
+#include "examples/recipes.h"
+#include "graph/dot.h"
+#include "graph/memory_plan.h"
+#include "graph/passes.h"
+#include "nn/wrap.h"
+#include "primitives/context.h"
+#include "primitives/random.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/error.h"
+#include "tools/halyard/command.h"
+
+namespace halyard::command {
+namespace {
+
+struct GraphRequest {
+    std::string network, part = "step", pass, dot;
+    std::optional<std::string> data;
+    std::optional<int64_t> batch_size, size;
+    bool counts = false;
+};
+
+struct CapturedStage {
+    std::string name, text, dot;
+    size_t nodes = 0;
+    graph::MemoryPlan memory;
+    size_t temporaries = 0;  // bytes
+};
+
+CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
+    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g)};
+    for (const graph::Buffer &b : g.buffers)
+        if (b.role == graph::Role::temporary && b.first >= 0) stage.temporaries += b.bytes;
+    return stage;
+}
+
+// Captures the step or the forward pass for the first batch of the training data.
+std::vector<CapturedStage> captured(const GraphRequest &o) {
+    examples::Settings settings = examples::recipe(o.network).defaults;
+    settings.data = o.data.value_or(settings.data);
+    settings.batch_size = o.batch_size.value_or(settings.batch_size);
+    settings.size = o.size.value_or(settings.size);
+    set_seed(examples::LeNet5Options().seed);
+    const examples::Experiment experiment = examples::recipe(o.network).prepare(settings);
+    dataset::RowIterator rows = experiment.train_set.create_dict_iterator();
+    dataset::Row row;
+    if (!rows.next(row)) throw IoError(settings.data, "has no batch");
+    set_context({.mode = GRAPH_MODE});
+    std::vector<CapturedStage> stages;
+    const graph::PassWatchScope watched([&](const std::string &name, const graph::Graph &g) {
+        stages.push_back(stage_of(name, g));
+    });
+    if (o.part == "forward") {
+        experiment.network(row[0]);
+    } else {
+        experiment.network.set_train();
+        const nn::WithLossCell with_loss(experiment.network, experiment.loss);
+        nn::TrainOneStepCell(with_loss, experiment.optimizer)(row[0], row[1]);
+    }
+    if (stages.empty()) throw Error("graph", o.network + " can't be captured; the log says why");
+    return stages;
+}
+
+std::string megabytes(size_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f MB", double(bytes) / 1e6);
+    return text;
+}
+
+void print_counts(const std::vector<CapturedStage> &stages) {
+    std::printf("%-20s %6s %14s %14s %14s\n", "", "nodes", "temporaries", "arena", "at least");
+    for (const CapturedStage &s : stages) {
+        std::printf("%-20s %6zu %14s %14s %14s\n", s.name.c_str(), s.nodes,
+                    megabytes(s.temporaries).c_str(), megabytes(s.memory.bytes).c_str(),
+                    megabytes(s.memory.lower_bound).c_str());
+    }
+}
+
+int show(const GraphRequest &o) {
+    const std::vector<CapturedStage> stages = captured(o);
+    const CapturedStage *last = &stages.back();
+    if (!o.pass.empty()) {
+        for (const CapturedStage &s : stages)
+            if (s.name == o.pass) last = &s;
+    }
+    if (!o.dot.empty()) write_file(o.dot, last->dot, Durability::to_system);
+    const bool shows_first = o.pass.empty() && stages[0].text != last->text;
+    if (!o.counts && shows_first)
+        std::printf("%s:\n%s\n", stages[0].name.c_str(), stages[0].text.c_str());
+    if (!o.counts) std::printf("%s:\n%s\n", last->name.c_str(), last->text.c_str());
+    print_counts(stages);
+    return 0;
+}
+
+std::vector<std::string> networks_with_graphs() {
+    std::vector<std::string> all;
+    for (const examples::Recipe &r : examples::recipes())
+        all.push_back(r.name);
+    return all;
+}
+
+std::vector<std::string> stage_names() {
+    std::vector<std::string> all{"recorded"};
+    for (const graph::Pass &pass : graph::passes())
+        all.emplace_back(pass.name);
+    return all;
+}
+
+}  // namespace
+
+void add_graph(CLI::App &app, Run &selected) {
+    auto o = std::make_shared<GraphRequest>();
+    CLI::App *sub = app.add_subcommand(
+        "graph",
+        "Show what graph mode captures of an example network, before and after its passes");
+    sub->add_option("network", o->network, "Which")
+        ->required()
+        ->check(CLI::IsMember(networks_with_graphs()));
+    sub->add_option("--part", o->part,
+                    "step: forward and backward pass and update; forward: an evaluation")
+        ->check(CLI::IsMember({"step", "forward"}))
+        ->capture_default_str();
+    CLI::Option *pass = sub->add_option(
+                               "--after", o->pass,
+                               "Print the graph after this pass only; recorded: before all")
+                            ->check(CLI::IsMember(stage_names()));
+    CLI::Option *dot = sub->add_option(
+        "--dot", o->dot, "Write that graph, or the last one, for Graphviz into this file");
+    sub->add_flag("--counts", o->counts, "Print no graph, only the table")
+        ->excludes(pass)
+        ->excludes(dot);
+    sub->add_option("--data", o->data, "Folder of the training data, as for halyard train");
+    sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));
+    sub->add_option("--image-size,--length", o->size,
+                    "Height and width of images, or bytes of a piece of text")
+        ->check(CLI::Range(1, 4096));
+    sub->callback([o, &selected] { selected = [o] { return show(*o); }; });
+}
+
+}  // namespace halyard::command
