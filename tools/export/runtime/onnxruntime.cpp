@@ -1,6 +1,6 @@
 // The ops as custom ops of ONNX Runtime. It needs none of its headers: the functions are reached
 // through the table of API version 10 (ONNX Runtime 1.10), which later versions only extend.
-#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <iterator>
@@ -148,11 +148,21 @@ private:
         given.emplace_back(a.name, value);
         return true;
     }
+    // ONNX's FLOAT has 24 bits. A STRING gives all of a double's.
     bool append_real(const AttrSpec &a, Given &given) const {
         float value = 0;
-        if (!succeeded(api_, GetFloat::call(api_, info_, a.name.c_str(), &value))) return false;
-        given.emplace_back(a.name, double(value));
-        return true;
+        if (succeeded(api_, GetFloat::call(api_, info_, a.name.c_str(), &value))) {
+            given.emplace_back(a.name, double(value));
+            return true;
+        }
+        Given text;
+        if (!append_string(a, text)) return false;
+        const std::string &number = std::get<std::string>(text[0].second.v);
+        char *end = nullptr;
+        given.emplace_back(a.name, std::strtod(number.c_str(), &end));
+        if (!number.empty() && !*end) return true;
+        throw AttrError(custom_.op->record.name,
+                        a.name + " is '" + number + "', expected a number");
     }
     bool append_integers(const AttrSpec &a, Given &given) const {
         size_t size = 0;
@@ -177,7 +187,7 @@ private:
     // its own type fails alike for that and for no attribute.
     void require_absent(const AttrSpec &a) const {
         Given other;
-        const char *const expected = a.kind == AttrKind::real      ? "FLOAT"
+        const char *const expected = a.kind == AttrKind::real      ? "FLOAT or STRING"
                                      : a.kind == AttrKind::ints    ? "INTS"
                                      : a.kind == AttrKind::integer ||
                                              a.kind == AttrKind::boolean ? "INT"
