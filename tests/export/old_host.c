@@ -1,5 +1,5 @@
-/* A host of API version 9: registers a library of custom ops, and prints the text of the status that
- * it returns.
+/* A host of API version 9: registers a library of custom ops, and prints the text of the status
+ * that it returns.
  *
  * usage: old_host LIBRARY */
 #include <dlfcn.h>

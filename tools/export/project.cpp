@@ -133,8 +133,8 @@ std::string ops_json(const Project &project, const Selection &selection) {
         }
         for (const std::string &input : selection.gradient_inputs.at(op))
             gradients += (gradients.empty() ? "\"" : ", \"") + input + "\"";
-        ops += (ops.empty() ? "  \"" : ",\n  \"") + op->record.name + "\": {\"inputs\": [" + inputs +
-               "], \"attributes\": {" + attributes + "}, \"gradients\": [" + gradients +
+        ops += (ops.empty() ? "  \"" : ",\n  \"") + op->record.name + "\": {\"inputs\": [" +
+               inputs + "], \"attributes\": {" + attributes + "}, \"gradients\": [" + gradients +
                "], \"chooses_dtype\": " + (chooses_dtype(*op) ? "true" : "false") + "}";
     }
     return "{\"library\": \"" + project.name + "\", \"ops\": {\n" + ops + "\n}}\n";
@@ -176,8 +176,9 @@ void check_place(const Project &project) {
     if (targets.count(name))
         throw AttrError("export", "'" + name + "' is a target of CMake's own (--name)");
     // Their files or namespaces are the host's.
-    const std::set<std::string> hosts = {"aten", "c10",   "higher_order", "load_library", "onnxruntime",
-                                         "prim", "prims", "torch",        "torch_cpu"};
+    const std::set<std::string> hosts = {"aten",         "c10",         "higher_order",
+                                         "load_library", "onnxruntime", "prim",
+                                         "prims",        "torch",       "torch_cpu"};
     if (project.host != Host::c && hosts.count(name))
         throw AttrError("export", "'" + name + "' is a name of the host's own (--name)");
     const fs::path &folder = project.folder;
@@ -202,15 +203,14 @@ void write_files_of_host(const Project &project, const Selection &selection,
         write(folder / "test/test.c", text_of(templates / "test.c"));
         return;
     }
-    write(folder / "OPS.md", "# " + project.name + "\n\n```\n" + list_of(selection.ops, "") +
-                                 "```\n");
+    write(folder / "OPS.md",
+          "# " + project.name + "\n\n```\n" + list_of(selection.ops, "") + "```\n");
     write(folder / "test/ops.json", ops_json(project, selection));
     write(folder / "test/cases.py", text_of(templates / "cases.py"));
     const fs::path own = templates / folder_of(project.host);
     write(folder / "test/test.py", text_of(own / "test.py"));
     if (project.host != Host::torch) return;
-    for (const char *file : {"torch.cpp", "symbolic_shapes.h"})
-        write(folder / "src" / file, text_of(own / file));
+    write(folder / "src/torch.cpp", text_of(own / "torch.cpp"));
     fs::copy(parts / "torch_headers", folder / "src",
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
 }

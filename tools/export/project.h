@@ -1,5 +1,5 @@
-// The project that `halyard export` writes: a library of some ops for a host, with its build and its
-// test.
+// The project that `halyard export` writes: a library of some ops for a host, with its build and
+// its test.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -63,7 +63,7 @@ using GetIntegers = Function<163, Status *(const KernelInfo *, const char *, int
 
 // The numbers of ONNXTensorElementDataType.
 constexpr std::pair<DType, int> element_types[] = {
-    {DType::f32, 1}, {DType::u8, 2},       {DType::i8, 3},   {DType::i32, 6},   {DType::i64, 7},
+    {DType::f32, 1},  {DType::u8, 2},      {DType::i8, 3},   {DType::i32, 6},   {DType::i64, 7},
     {DType::f16, 10}, {DType::boolean, 9}, {DType::f64, 11}, {DType::bf16, 16},
 };
 static_assert(std::size(element_types) == dtype_count);
@@ -187,11 +187,11 @@ private:
     // its own type fails alike for that and for no attribute.
     void require_absent(const AttrSpec &a) const {
         Given other;
-        const char *const expected = a.kind == AttrKind::real      ? "FLOAT or STRING"
-                                     : a.kind == AttrKind::ints    ? "INTS"
-                                     : a.kind == AttrKind::integer ||
-                                             a.kind == AttrKind::boolean ? "INT"
-                                                                         : "STRING";
+        const char *const expected = a.kind == AttrKind::real   ? "FLOAT or STRING"
+                                     : a.kind == AttrKind::ints ? "INTS"
+                                     : a.kind == AttrKind::integer || a.kind == AttrKind::boolean
+                                         ? "INT"
+                                         : "STRING";
         if (!append_integer(a, other) && !append_real(a, other) && !append_string(a, other) &&
             !(append_integers(a, other) && !std::get<Ints>(other[0].second.v).empty()))
             return;
@@ -245,18 +245,17 @@ private:
         int64_t extents[max_rank] = {};
         Status *status = GetTensorElementType::call(api_, info, &type);
         if (!status) status = GetDimensionsCount::call(api_, info, &rank);
-        if (!status && rank <= max_rank)
-            status = GetDimensions::call(api_, info, extents, rank);
+        if (!status && rank <= max_rank) status = GetDimensions::call(api_, info, extents, rank);
         ReleaseTensorInfo::call(api_, info);
         require(api_, status);
         if (rank > max_rank) {
-            throw ShapeError(custom_.op->record.name, name + " has rank " + std::to_string(rank) +
-                                                          ", expected 0 to 8");
+            throw ShapeError(custom_.op->record.name,
+                             name + " has rank " + std::to_string(rank) + ", expected 0 to 8");
         }
         if (type != element_type(custom_.dtypes.inputs[k])) {
-            throw DTypeError(custom_.op->record.name,
-                             name + " has ONNX's element type " + std::to_string(type) +
-                                 ", expected " + name_of(custom_.dtypes.inputs[k]));
+            throw DTypeError(custom_.op->record.name, name + " has ONNX's element type " +
+                                                          std::to_string(type) + ", expected " +
+                                                          name_of(custom_.dtypes.inputs[k]));
         }
         const Shape shape(extents, extents + rank);
         return borrow(const_cast<Value *>(value), shape, custom_.dtypes.inputs[k]);
@@ -264,10 +263,10 @@ private:
 
     Tensor output(KernelContext *context, size_t k, const Shape &shape, DType dtype) const {
         if (dtype != custom_.dtypes.outputs[k]) {
-            throw DTypeError(custom_.op->record.name,
-                             custom_.op->signature.outputs[k].name + " is " + name_of(dtype) +
-                                 ", but this custom op gives " +
-                                 name_of(custom_.dtypes.outputs[k]));
+            throw DTypeError(custom_.op->record.name, custom_.op->signature.outputs[k].name +
+                                                          " is " + name_of(dtype) +
+                                                          ", but this custom op gives " +
+                                                          name_of(custom_.dtypes.outputs[k]));
         }
         Value *value = nullptr;
         require(api_, GetOutput::call(api_, context, k, shape.begin(), shape.size(), &value));

@@ -26,8 +26,8 @@ std::string name_of_folder(const fs::path &folder) {
     return whole.has_filename() ? whole.filename() : whole.parent_path().filename();
 }
 
-// Returns the interpreter that the project names. It is found anew where the project is built, if it
-// was given as a name without a folder.
+// Returns the interpreter that the project names. It is found anew where the project is built, if
+// it was given as a name without a folder.
 std::string python_of(const ExportOptions &o) {
     if (o.python.empty()) return "python3";
     if (o.host == "c") throw AttrError("export", "--python has no effect on --for c");
@@ -62,7 +62,8 @@ void add_export(CLI::App &app, Run &selected) {
     CLI::App *sub = app.add_subcommand(
         "export", "Write ops and their gradients as a library for a program without the kit");
     sub->add_option("ops", o->ops, "The ops' names")->required();
-    sub->add_option("--for", o->host, "The host: c (default), a C library; onnxruntime, custom ops; torch, a "
+    sub->add_option("--for", o->host,
+                    "The host: c (default), a C library; onnxruntime, custom ops; torch, a "
                     "library of PyTorch")
         ->check(CLI::IsMember({"c", "mindspore", "onnxruntime", "torch"}));
     sub->add_option("--out,-o", o->out, "The folder to write, which is empty or doesn't exist")

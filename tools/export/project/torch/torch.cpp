@@ -15,8 +15,8 @@
 
 #include "registry/base/host_threads.h"
 #include "registry/dispatch/dispatch_to.h"
-#include "symbolic_shapes.h"
 #include "tools/export/runtime/host.h"
+#include "tools/export/runtime/symbolic_shapes.h"
 
 namespace halyard {
 namespace {
@@ -59,7 +59,7 @@ struct Source {
 // An op that computes gradients in inputs of another.
 struct GradientStep {
     const Op *op;
-    std::vector<Source> sources;                    // of its inputs
+    std::vector<Source> sources;                     // of its inputs
     std::vector<std::pair<size_t, size_t>> results;  // its outputs, and the inputs they belong to
 };
 
@@ -152,16 +152,15 @@ Tensor borrowed(const Op &op, size_t k, const at::Tensor &t) {
     }
     require_rank(op, k, t);
     const c10::IntArrayRef sizes = t.sizes(), strides = t.strides();
-    return Tensor::borrow(const_cast<void *>(t.const_data_ptr()),
-                          Shape(sizes.begin(), sizes.end()), Shape(strides.begin(), strides.end()),
-                          dtype_of_input(op, k, t));
+    return Tensor::borrow(const_cast<void *>(t.const_data_ptr()), Shape(sizes.begin(), sizes.end()),
+                          Shape(strides.begin(), strides.end()), dtype_of_input(op, k, t));
 }
 
 class Outputs final : public OutputAllocator {
 public:
     Tensor allocate(size_t, const Shape &shape, DType dtype) override {
-        results.emplace_back(at::detail::empty_cpu({shape.begin(), shape.size()},
-                                                   scalar_type(dtype)));
+        results.emplace_back(
+            at::detail::empty_cpu({shape.begin(), shape.size()}, scalar_type(dtype)));
         return Tensor::borrow(results.back().mutable_data_ptr(), shape, dense_strides(shape),
                               dtype);
     }
@@ -227,8 +226,7 @@ std::vector<at::Tensor> symbolic_results(const Op &op, c10::ArrayRef<IValue> arg
     const SymbolicShapes shapes(*op.registered, attrs, std::move(sizes));
     std::vector<at::Tensor> results;
     for (size_t k = 0; k < op.outputs; k++)
-        results.push_back(
-            meta_tensor(shapes.output(k), dtype_of_output(op, k, attrs, dtypes)));
+        results.push_back(meta_tensor(shapes.output(k), dtype_of_output(op, k, attrs, dtypes)));
     return results;
 }
 
@@ -252,8 +250,8 @@ std::vector<at::Tensor> planned_results(const Op &op, c10::ArrayRef<IValue> argu
 
 void run_on_meta(const Op &op, Stack *stack) {
     const auto arguments = torch::jit::last(*stack, op.arguments());
-    const bool has_symbols =
-        std::ranges::any_of(arguments.slice(0, op.inputs), [](const IValue &v) {
+    const bool has_symbols = std::ranges::any_of(
+        arguments.slice(0, op.inputs), [](const IValue &v) {
             return v.toTensor().unsafeGetTensorImpl()->has_symbolic_sizes_strides();
         });
     std::vector<at::Tensor> results = translated([&] {
@@ -339,9 +337,8 @@ private:
 
     // Runs a gradient op through the dispatcher, where the compiler of PyTorch traces it. It has
     // the attributes of the same names.
-    static Stack run_step(const Op &op, const GradientStep &step,
-                          c10::ArrayRef<IValue> attributes, const variable_list &saved,
-                          const variable_list &gradients) {
+    static Stack run_step(const Op &op, const GradientStep &step, c10::ArrayRef<IValue> attributes,
+                          const variable_list &saved, const variable_list &gradients) {
         Stack stack;
         for (const Source &s : step.sources) {
             stack.emplace_back(s.kind == Source::input    ? saved[s.place]
@@ -368,10 +365,10 @@ void run_on_autograd(const Op &op, c10::DispatchKeySet keys, Stack *stack) {
     const Call call{op, keys & c10::after_autograd_keyset, stack};
     const auto arguments = torch::jit::last(*stack, op.arguments());
     const auto inputs = arguments.slice(0, op.inputs);
-    const bool is_recorded =
-        at::GradMode::is_enabled() && std::ranges::any_of(inputs, [](const IValue &v) {
-            return v.toTensor().requires_grad();
-        });
+    const bool is_recorded = at::GradMode::is_enabled() &&
+                             std::ranges::any_of(inputs, [](const IValue &v) {
+                                 return v.toTensor().requires_grad();
+                             });
     if (!is_recorded) return call.run();
     variable_list in;
     for (const IValue &v : inputs)
@@ -467,9 +464,7 @@ void add_gradients(Op &op) {
     for (size_t k = 0; k < op.inputs; k++) {
         const GradientOp gradient = host::ops().gradient_in(*op.registered, name_of_input(op, k));
         if (!gradient.op) continue;
-        const auto is_same = [&](const GradientStep &s) {
-            return s.op->registered == gradient.op;
-        };
+        const auto is_same = [&](const GradientStep &s) { return s.op->registered == gradient.op; };
         auto step = std::ranges::find_if(op.gradients, is_same);
         if (step == op.gradients.end()) {
             GradientStep made;

@@ -118,9 +118,8 @@ private:
             if (!is_name(t.extents[d])) continue;
             const auto [bound, is_new] = values_.emplace(t.extents[d], ordered[lead + d]);
             if (is_new) continue;
-            TORCH_CHECK(bound->second == ordered[lead + d], "[", op_.record.name, "] ", t.name,
-                        ".", t.extents[d], " is ", ordered[lead + d], ", expected ",
-                        bound->second);
+            TORCH_CHECK(bound->second == ordered[lead + d], "[", op_.record.name, "] ", t.name, ".",
+                        t.extents[d], " is ", ordered[lead + d], ", expected ", bound->second);
         }
     }
 
