@@ -50,16 +50,17 @@ template<class Work> auto translated(const Work &work) {
 
 struct Op;
 
-// Where an input of a gradient op comes from.
+// A tensor of a call that a gradient op reads.
 struct Source {
     enum Kind : uint8_t { input, output, gradient_of_output } kind;
     size_t place;
+    friend bool operator==(const Source &, const Source &) = default;
 };
 
 // An op that computes gradients in inputs of another.
 struct GradientStep {
     const Op *op;
-    std::vector<Source> sources;                     // of its inputs
+    std::vector<Source> sources;                     // what its inputs are
     std::vector<std::pair<size_t, size_t>> results;  // its outputs, and the inputs they belong to
 };
 
@@ -71,6 +72,7 @@ struct Op {
     size_t inputs = 0, outputs = 0;
     std::vector<size_t> attributes;  // their places in the record, in the operator's order
     std::vector<GradientStep> gradients;
+    std::vector<Source> saved;      // the inputs and outputs that they read
     std::optional<Attrs> defaults;  // of an op without attributes
     std::optional<c10::OperatorHandle> handle;
 
@@ -280,9 +282,11 @@ struct Gradients : torch::autograd::Function<Gradients> {
     static variable_list forward(torch::autograd::AutogradContext *context, const Call *call,
                                  at::TensorList inputs) {
         const Op &op = call->op;
-        const auto attributes = torch::jit::last(*call->stack, op.attributes.size());
         context->saved_data["op"] = int64_t(op.number);
-        context->saved_data["attributes"] = c10::ivalue::Tuple::create(attributes.vec());
+        if (!op.attributes.empty()) {
+            const auto attributes = torch::jit::last(*call->stack, op.attributes.size());
+            context->saved_data["attributes"] = c10::ivalue::Tuple::create(attributes.vec());
+        }
         call->run();
         variable_list outputs;
         variable_list not_real;
@@ -292,10 +296,8 @@ struct Gradients : torch::autograd::Function<Gradients> {
         }
         torch::jit::drop(*call->stack, op.outputs);
         variable_list saved;
-        for (size_t k = 0; k < op.inputs; k++)
-            saved.push_back(is_read(op, {Source::input, k}) ? inputs[k] : at::Tensor());
-        for (size_t k = 0; k < op.outputs; k++)
-            saved.push_back(is_read(op, {Source::output, k}) ? outputs[k] : at::Tensor());
+        for (const Source &s : op.saved)
+            saved.push_back(s.kind == Source::input ? inputs[s.place] : outputs[s.place]);
         context->save_for_backward(std::move(saved));
         if (!not_real.empty()) context->mark_non_differentiable(not_real);
         return outputs;
@@ -304,7 +306,9 @@ struct Gradients : torch::autograd::Function<Gradients> {
     static variable_list backward(torch::autograd::AutogradContext *context,
                                   const variable_list &gradients) {
         const Op &op = all_ops()[size_t(context->saved_data["op"].toInt())];
-        const auto attributes = context->saved_data["attributes"].toTuple();
+        const std::vector<IValue> attributes =
+            op.attributes.empty() ? std::vector<IValue>()
+                                  : context->saved_data["attributes"].toTuple()->elements().vec();
         const variable_list saved = context->get_saved_variables();
         variable_list results(1 + op.inputs);  // the first belongs to `call` of forward()
         std::vector<bool> done(op.inputs);
@@ -315,7 +319,7 @@ struct Gradients : torch::autograd::Function<Gradients> {
             for (const auto &[output, input] : step.results)
                 done[input] = true;
             if (!is_needed) continue;
-            const Stack stack = run_step(op, step, attributes->elements(), saved, gradients);
+            const Stack stack = run_step(op, step, attributes, saved, gradients);
             for (const auto &[output, input] : step.results)
                 results[1 + input] = stack[output].toTensor();
         }
@@ -327,23 +331,15 @@ struct Gradients : torch::autograd::Function<Gradients> {
     }
 
 private:
-    static bool is_read(const Op &op, Source source) {
-        return std::ranges::any_of(op.gradients, [&](const GradientStep &step) {
-            return std::ranges::any_of(step.sources, [&](const Source &s) {
-                return s.kind == source.kind && s.place == source.place;
-            });
-        });
-    }
-
     // Runs a gradient op through the dispatcher, where the compiler of PyTorch traces it. It has
     // the attributes of the same names.
     static Stack run_step(const Op &op, const GradientStep &step, c10::ArrayRef<IValue> attributes,
                           const variable_list &saved, const variable_list &gradients) {
         Stack stack;
         for (const Source &s : step.sources) {
-            stack.emplace_back(s.kind == Source::input    ? saved[s.place]
-                               : s.kind == Source::output ? saved[op.inputs + s.place]
-                                                          : gradients[s.place]);
+            const auto kept = std::ranges::find(op.saved, s) - op.saved.begin();
+            stack.emplace_back(s.kind == Source::gradient_of_output ? gradients[s.place]
+                                                                    : saved[size_t(kept)]);
         }
         for (const size_t place : step.op->attributes) {
             const std::string &name = step.op->registered->record.attrs[place].name;
@@ -475,6 +471,10 @@ void add_gradients(Op &op) {
                 made.sources.push_back(*source);
             }
             if (made.sources.size() < gradient.op->signature.inputs.size()) continue;
+            for (const Source &s : made.sources) {
+                if (s.kind != Source::gradient_of_output && !std::ranges::count(op.saved, s))
+                    op.saved.push_back(s);
+            }
             step = op.gradients.insert(op.gradients.end(), made);
         }
         step->results.emplace_back(gradient.output, k);
