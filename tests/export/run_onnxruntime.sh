@@ -42,5 +42,5 @@ grep -q "^FAILED: .* samples, 1 failed" out || fail "$(cat out)"
 
 cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$source_dir/tests/export/old_host.c" -o old_host -ldl
 said="$(./old_host "$dir/first/build/libfirst.so")"
-[ "$said" = "1 [first] needs ONNX Runtime 1.10 or later, this is 1.9.1" ] || fail "an old host is told: $said"
+[ "$said" = "1 [first] needs ONNX Runtime 1.16 or later, this is 1.9.1" ] || fail "an old host is told: $said"
 echo "onnxruntime: ok"

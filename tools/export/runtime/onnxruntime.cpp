@@ -1,5 +1,6 @@
-// The ops as custom ops of ONNX Runtime. It needs none of its headers: the functions are reached
-// through the table of API version 10 (ONNX Runtime 1.10), which later versions only extend.
+// The ops as custom ops of ONNX Runtime 1.16 and later. It needs none of its headers: the functions
+// are reached through the table of API version 10, which later versions only extend.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -362,6 +363,13 @@ Domain *domain() {
     return all;
 }
 
+// Versions before 1.16 end the process when two custom ops of one name differ in their dtypes.
+bool is_too_old(const ApiBase &host) {
+    int major = 0, minor = 0;
+    const bool is_known = std::sscanf(host.version_text(), "%d.%d", &major, &minor) == 2;
+    return !host.get_api(api_version) || !is_known || major < 1 || (major == 1 && minor < 16);
+}
+
 Status *failure(Api api, const std::string &text) {
     constexpr int fail = 1;
     return CreateStatus::call(api, fail, text.c_str());
@@ -375,13 +383,13 @@ using namespace halyard;
 // ONNX Runtime calls this function when it registers the library with a session's options.
 extern "C" [[gnu::visibility("default")]] void *RegisterCustomOps(void *options, const void *base) {
     const auto &host = *static_cast<const ApiBase *>(base);
-    const Api api = host.get_api(api_version);
-    if (!api) {
+    if (is_too_old(host)) {
         const Api first = host.get_api(1);
         if (!first) return nullptr;
-        return failure(first, "[" + host::library_name() + "] needs ONNX Runtime 1.10 or later, " +
+        return failure(first, "[" + host::library_name() + "] needs ONNX Runtime 1.16 or later, " +
                                   "this is " + host.version_text());
     }
+    const Api api = host.get_api(api_version);
     loaded_api = api;
     try {
         return AddCustomOpDomain::call(api, static_cast<SessionOptions *>(options), domain());
