@@ -147,7 +147,7 @@ std::vector<Tensor> dispatch(const RegisteredOp &op, std::span<const Tensor> in,
 
 Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
     const auto plan = planned(op, in, attrs);
-    const Tensor out = Tensor::empty(plan->outputs[0].shape, plan->outputs[0].dtype);
+    Tensor out = Tensor::empty(plan->outputs[0].shape, plan->outputs[0].dtype);
     run_plan(*plan, in, attrs, {&out, 1});
     if (CallListener *listener = call_listener()) listener->called(op, attrs, in, {&out, 1});
     return out;
