@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo nightly fuzz install package asan tsan onnx format tidy lint clean help
+.PHONY: build test demo nightly fuzz install package asan tsan onnx hosts format tidy lint clean help
 
 build: ## install what is missing, configure, compile the kit into build/release; tests and examples are left to make test
 	@scripts/build.sh release
@@ -38,6 +38,9 @@ asan tsan: ## the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 
 onnx: build ## ONNX's own node tests through the primitives; fetches the onnx wheel
 	@scripts/onnx.sh release
+
+hosts: build ## ops exported into PyTorch, with their gradients and compiled; fetches the torch wheel, several GB
+	@scripts/hosts.sh release
 
 format: ## rewrite the C++ sources with clang-format
 	@scripts/lint.sh format

@@ -1,7 +1,9 @@
 #include "registry/dispatch/dispatch.h"
 
+#include <array>
 #include <memory>
 
+#include "registry/dispatch/dispatch_to.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
 
@@ -145,10 +147,22 @@ std::vector<Tensor> dispatch(const RegisteredOp &op, std::span<const Tensor> in,
 
 Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
     const auto plan = planned(op, in, attrs);
-    const Tensor out = Tensor::empty(plan->outputs[0].shape, plan->outputs[0].dtype);
+    Tensor out = Tensor::empty(plan->outputs[0].shape, plan->outputs[0].dtype);
     run_plan(*plan, in, attrs, {&out, 1});
     if (CallListener *listener = call_listener()) listener->called(op, attrs, in, {&out, 1});
     return out;
+}
+
+void dispatch_to(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
+                 OutputAllocator &outputs) {
+    const auto plan = planned(op, in, attrs);
+    const size_t count = plan->outputs.size();
+    std::array<Tensor, Plan::max_arguments> out;
+    for (size_t k = 0; k < count; k++)
+        out[k] = outputs.allocate(k, plan->outputs[k].shape, plan->outputs[k].dtype);
+    run_plan(*plan, in, attrs, {out.data(), count});
+    if (CallListener *listener = call_listener())
+        listener->called(op, attrs, in, {out.data(), count});
 }
 
 namespace {

@@ -22,8 +22,7 @@ refuse() {
 refuse "[layer_norm] can't be exported: it is composed of other ops and has no kernel; it calls layer_norm_kernel" relu layer_norm
 refuse "[concat] can't be exported" concat
 refuse "no such op; did you mean relu" rellu
-refuse "--for onnxruntime doesn't exist" relu --for onnxruntime
-refuse "--for torch doesn't exist" relu --for torch
+refuse "--python has no effect on --for c" relu --python python3
 refuse "--for mindspore doesn't exist" relu --for mindspore
 refuse "'9lives' can't name a library" relu --name 9lives
 refuse "'test' is a target of CMake's own" relu --name test

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests a user's project outside of the tree: installs the kit, creates the project and an op of every kind with `halyard new`,
-# builds, runs its program, and checks all ops with the installed command. Usage: run_new.sh BUILD_DIR
+# builds, runs its program, checks all ops with the installed command, and exports some. Usage: run_new.sh BUILD_DIR PYTHON_WITH_ONNXRUNTIME
 set -euo pipefail
-build_dir="$1"
+build_dir="$1" python="$2"
 dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_new.XXXXXX")"
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -22,7 +22,7 @@ mv "$dir/first" "$dir/kit"  # an installed kit can be moved: nothing in it names
 unset HALIDE_ROOT
 for file in bin/halyard lib/libhalyard.so lib/libhalyard_dsl.so lib/libhalyard_registry.so lib/cmake/Halyard/HalyardConfig.cmake libexec/halyard/kernel_runner \
     include/halyard/dsl/op.h include/halyard/primitives/ops.h include/halyard/kernels/rowwise/rows.h include/halyard/halyard.h share/halyard/templates/unary.cpp \
-    share/halyard/export/lib/runtime.a share/halyard/export/project/hy.h \
+    share/halyard/export/lib/runtime.a share/halyard/export/project/hy.h share/halyard/export/project/torch/torch.cpp \
     share/halyard/report/page.html share/halyard/report/chart.min.js share/halyard/shapes/tails.txt share/halyard/peers/driver.py; do
     [ -e "kit/$file" ] || fail "$file was not installed"
 done
@@ -137,4 +137,6 @@ PY
 expect "f32[2]" halyard run soft_step --in x.npy --grad y=x.npy --out-dir out
 [ -e out/d_x.npy ] || fail "run gave no gradient"
 (cd shop/build && ctest --output-on-failure -R main)
+halyard export soft_step my_matmul rescale -o exported --for onnxruntime --python "$python" >/dev/null
+(cd exported && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
 echo "new: a project of six ops, built and checked against the installed kit"

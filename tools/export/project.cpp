@@ -17,6 +17,7 @@
 #include "registry/base/version.h"
 #include "tools/emit.h"
 #include "tools/export/cases.h"
+#include "tools/export/dtype_choice.h"
 #include "tools/templates.h"
 
 namespace halyard::exporting {
@@ -84,20 +85,59 @@ std::string ops_source(const std::string &name, const Selection &selection,
            name + "};\n}\n\n}  // namespace halyard\n";
 }
 
-// Returns the comment that lists the ops, at the top of the header.
-std::string list_of(const std::string &name, const Selection &selection) {
-    std::string s = "/* lib" + name + ".so, exported by Halyard " + version() + ":\n *\n";
-    for (const RegisteredOp *op : selection.ops) {
+// Returns a text that lists the ops, a few lines each, which begin with `margin`.
+std::string list_of(const std::vector<const RegisteredOp *> &ops, const std::string &margin) {
+    std::string s;
+    for (const RegisteredOp *op : ops) {
         const OpRecord &r = op->record;
-        s += " * " + r.name + ": " + r.signature + "\n *     dtypes: " + join(r.dtypes, " ") + "\n";
+        s += margin + r.name + ": " + r.signature + "\n";
+        s += margin + "    dtypes: " + join(r.dtypes, " ") + "\n";
         std::string attributes;
         for (const AttrSpec &a : r.attrs) {
             attributes += " " + a.name + (a.is_required() ? " (required)" : "=" + a.value);
             if (!a.choices.empty()) attributes += " (" + join(a.choices, ", ") + ")";
         }
-        if (!attributes.empty()) s += " *     attributes:" + attributes + "\n";
+        if (!attributes.empty()) s += margin + "    attributes:" + attributes + "\n";
     }
-    return s + " */\n";
+    return s;
+}
+
+std::string header_of(const Project &project, const Selection &selection) {
+    return "/* lib" + project.name + ".so, exported by Halyard " + version() + ":\n *\n" +
+           list_of(selection.ops, " * ") + " */\n";
+}
+
+const char *name_of_kind(AttrKind kind) {
+    switch (kind) {
+    case AttrKind::integer: return "integer";
+    case AttrKind::real: return "real";
+    case AttrKind::boolean: return "boolean";
+    case AttrKind::choice: return "choice";
+    case AttrKind::ints: return "ints";
+    case AttrKind::dtype: return "dtype";
+    case AttrKind::text: break;
+    }
+    return "text";
+}
+
+// Returns what the tests in Python read of the records, as JSON. Names need no quoting.
+std::string ops_json(const Project &project, const Selection &selection) {
+    std::string ops;
+    for (const RegisteredOp *op : selection.ops) {
+        std::string inputs, attributes, gradients;
+        for (const TensorSpec &t : op->signature.inputs)
+            inputs += (inputs.empty() ? "\"" : ", \"") + t.name + "\"";
+        for (const AttrSpec &a : op->record.attrs) {
+            attributes += (attributes.empty() ? "\"" : ", \"") + a.name + "\": \"" +
+                          name_of_kind(a.kind) + "\"";
+        }
+        for (const std::string &input : selection.gradient_inputs.at(op))
+            gradients += (gradients.empty() ? "\"" : ", \"") + input + "\"";
+        ops += (ops.empty() ? "  \"" : ",\n  \"") + op->record.name + "\": {\"inputs\": [" +
+               inputs + "], \"attributes\": {" + attributes + "}, \"gradients\": [" + gradients +
+               "], \"chooses_dtype\": " + (chooses_dtype(*op) ? "true" : "false") + "}";
+    }
+    return "{\"library\": \"" + project.name + "\", \"ops\": {\n" + ops + "\n}}\n";
 }
 
 std::string isas_of(const std::vector<KernelEntry> &kernels) {
@@ -112,7 +152,17 @@ std::string isas_of(const std::vector<KernelEntry> &kernels) {
 
 }  // namespace
 
-void check_place(const fs::path &folder, const std::string &name) {
+Host host_of(const std::string &name) {
+    if (name == "c") return Host::c;
+    if (name == "onnxruntime") return Host::onnxruntime;
+    if (name == "torch") return Host::torch;
+    throw AttrError("export", "--for " + name +
+                                  " doesn't exist in this version; there are c, onnxruntime and "
+                                  "torch");
+}
+
+void check_place(const Project &project) {
+    const std::string &name = project.name;
     const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
     if (name.empty() || !std::isalpha(static_cast<unsigned char>(name[0])) ||
         !std::ranges::all_of(name, fits)) {
@@ -125,12 +175,49 @@ void check_place(const fs::path &folder, const std::string &name) {
                                            "package", "rebuild_cache", "test"};
     if (targets.count(name))
         throw AttrError("export", "'" + name + "' is a target of CMake's own (--name)");
+    // Their files or namespaces are the host's.
+    const std::set<std::string> hosts = {"aten",         "c10",         "higher_order",
+                                         "load_library", "onnxruntime", "prim",
+                                         "prims",        "torch",       "torch_cpu"};
+    if (project.host != Host::c && hosts.count(name))
+        throw AttrError("export", "'" + name + "' is a name of the host's own (--name)");
+    const fs::path &folder = project.folder;
     if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
         throw IoError(folder, "is there already, and isn't an empty folder");
 }
 
-Written write_project(const fs::path &folder, const std::string &name, const Selection &selection,
-                      size_t jobs) {
+namespace {
+
+// The folder of a host's templates, below those that are common to all.
+const char *folder_of(Host host) {
+    return host == Host::onnxruntime ? "onnxruntime" : host == Host::torch ? "torch" : "";
+}
+
+// Writes the files that only projects of one host have.
+void write_files_of_host(const Project &project, const Selection &selection,
+                         const fs::path &parts) {
+    const fs::path &folder = project.folder, templates = parts / "project";
+    if (project.host == Host::c) {
+        write(folder / "include" / (project.name + ".h"),
+              header_of(project, selection) + text_of(templates / "hy.h"));
+        write(folder / "test/test.c", text_of(templates / "test.c"));
+        return;
+    }
+    write(folder / "OPS.md",
+          "# " + project.name + "\n\n```\n" + list_of(selection.ops, "") + "```\n");
+    write(folder / "test/ops.json", ops_json(project, selection));
+    write(folder / "test/cases.py", text_of(templates / "cases.py"));
+    const fs::path own = templates / folder_of(project.host);
+    write(folder / "test/test.py", text_of(own / "test.py"));
+    if (project.host != Host::torch) return;
+    write(folder / "src/torch.cpp", text_of(own / "torch.cpp"));
+    fs::copy(parts / "torch_headers", folder / "src",
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+}
+
+}  // namespace
+
+Written write_project(const Project &project, const Selection &selection, size_t jobs) {
     std::vector<KernelEntry> kernels;
     for (const RegisteredOp *op : selection.ops)
         std::ranges::copy(cpu_kernels(*op), std::back_inserter(kernels));
@@ -139,25 +226,27 @@ Written write_project(const fs::path &folder, const std::string &name, const Sel
     const Cases cases = cases_of(selection.ops);
 
     const fs::path parts = installed("share/halyard/export");
+    const fs::path &folder = project.folder;
     std::vector<std::string> names;
     for (const RegisteredOp *op : selection.ops)
         names.push_back(op->record.name);
     Written written{kernels.size(), cases.count, isas_of(kernels)};
-    const std::map<std::string, std::string> words = {{"@name@", name},
+    const std::map<std::string, std::string> words = {{"@name@", project.name},
                                                       {"@version@", version()},
                                                       {"@ops@", join(names)},
-                                                      {"@isas@", written.isas}};
+                                                      {"@isas@", written.isas},
+                                                      {"@python@", project.python}};
     fs::create_directories(folder);
     fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
     fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);
     fs::copy_file(scratch.path / "kernels.a", folder / "lib/kernels.a");
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
-    for (const char *file : {"CMakeLists.txt", "CMakePresets.json", "README.md", "exports.map"})
-        write(folder / file, filled(text_of(parts / "project" / file), words));
-    write(folder / "include" / (name + ".h"),
-          list_of(name, selection) + text_of(parts / "project/hy.h"));
-    write(folder / "src/ops.cpp", ops_source(name, selection, kernels));
-    write(folder / "test/test.c", text_of(parts / "project/test.c"));
+    fs::copy_file(parts / "project/CMakePresets.json", folder / "CMakePresets.json");
+    for (const char *file : {"CMakeLists.txt", "README.md", "exports.map"})
+        write(folder / file,
+              filled(text_of(parts / "project" / folder_of(project.host) / file), words));
+    write_files_of_host(project, selection, parts);
+    write(folder / "src/ops.cpp", ops_source(project.name, selection, kernels));
     write(folder / "test/cases.bin", cases.bytes);
     return written;
 }

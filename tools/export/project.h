@@ -1,4 +1,5 @@
-// The project that `halyard export` writes: a C library of some ops, with its build and its test.
+// The project that `halyard export` writes: a library of some ops for a host, with its build and
+// its test.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -12,13 +13,24 @@ struct Written {
     std::string isas;  // "baseline, avx2, avx512"
 };
 
-// Throws AttrError unless `name` can name the library, its header and its CMake target; IoError
-// unless `folder` is empty or missing.
-void check_place(const std::filesystem::path &folder, const std::string &name);
+enum class Host : uint8_t { c, onnxruntime, torch };
+
+// Returns the host of a name of --for. Throws AttrError if there is none in this version.
+Host host_of(const std::string &name);
+
+struct Project {
+    std::filesystem::path folder;
+    std::string name;  // of the library: its CMake target, and its domain or namespace in a host
+    Host host = Host::c;
+    std::string python;  // the interpreter that has onnxruntime or torch
+};
+
+// Throws AttrError unless the project's name can name the library; IoError unless the folder is
+// empty or missing.
+void check_place(const Project &project);
 
 // Compiles the kernels of the selected ops, or takes them from the kernel cache, `jobs` at a time,
 // and writes the project. If a kernel fails, nothing is written.
-Written write_project(const std::filesystem::path &folder, const std::string &name,
-                      const Selection &selection, size_t jobs);
+Written write_project(const Project &project, const Selection &selection, size_t jobs);
 
 }  // namespace halyard::exporting

@@ -96,6 +96,21 @@ std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op) {
     return all;
 }
 
+namespace {
+
+// Returns the inputs of `op` whose gradient is computed by one of `ops`.
+std::vector<std::string> inputs_with_gradient(const RegisteredOp &op,
+                                              const std::set<const RegisteredOp *> &ops) {
+    std::vector<std::string> names;
+    for (const TensorSpec &input : op.signature.inputs) {
+        const GradientOp gradient = library().gradient_in(op, input.name);
+        if (gradient.op && ops.count(gradient.op)) names.push_back(input.name);
+    }
+    return names;
+}
+
+}  // namespace
+
 Selection selection_of(const std::vector<std::string> &names) {
     std::set<const RegisteredOp *> ops;
     for (const std::string &name : names)
@@ -105,6 +120,8 @@ Selection selection_of(const std::vector<std::string> &names) {
     for (const RegisteredOp *op : asked_for)
         if (const std::string note = add_gradients(*op, ops); !note.empty())
             s.notes.push_back(note);
+    for (const RegisteredOp *op : ops)
+        s.gradient_inputs[op] = inputs_with_gradient(*op, ops);
     s.ops.assign(ops.begin(), ops.end());
     const auto name_of_op = [](const RegisteredOp *op) { return op->record.name; };
     std::ranges::sort(s.ops, {}, name_of_op);

@@ -1,5 +1,6 @@
 // The ops of an export: those that are asked for, and their gradients.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@ namespace halyard::exporting {
 
 struct Selection {
     std::vector<const RegisteredOp *> ops;  // sorted by name
+    // The inputs of each op whose gradients the selected ops compute.
+    std::map<const RegisteredOp *, std::vector<std::string>> gradient_inputs;
     std::vector<std::string> notes;  // what is left out: "[matmul] the gradients in a, b ..."
 };
 

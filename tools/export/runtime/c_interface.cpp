@@ -10,7 +10,7 @@
 #include "registry/base/version.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/planner.h"
-#include "registry/op/op_files.h"
+#include "tools/export/runtime/host.h"
 
 #pragma GCC visibility push(default)  // all else is hidden
 #include "tools/export/project/hy.h"
@@ -33,13 +33,7 @@ struct Refusal : Error {
     hy_code code;
 };
 
-const Registry &ops() {
-    static Registry &all = []() -> Registry & {
-        registry().add(op_files());
-        return registry();
-    }();
-    return all;
-}
+using host::ops;
 
 int32_t fill(hy_error *error, hy_code code, const char *text) {
     if (error) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
     std::vector<std::string> ops;
-    std::string host = "c", out, name;
+    std::string host = "c", out, name, python;
 };
 
 // Returns the folder's own name, also of "dir/" and ".".
@@ -26,16 +26,23 @@ std::string name_of_folder(const fs::path &folder) {
     return whole.has_filename() ? whole.filename() : whole.parent_path().filename();
 }
 
+// Returns the interpreter that the project names. It is found anew where the project is built, if
+// it was given as a name without a folder.
+std::string python_of(const ExportOptions &o) {
+    if (o.python.empty()) return "python3";
+    if (o.host == "c") throw AttrError("export", "--python has no effect on --for c");
+    if (o.python.find('/') == std::string::npos) return o.python;
+    if (!fs::exists(o.python)) throw IoError(o.python, "isn't there (--python)");
+    return fs::absolute(o.python).lexically_normal();
+}
+
 int run_export(const ExportOptions &o) {
-    if (o.host != "c") {
-        throw AttrError("export", "--for " + o.host +
-                                      " doesn't exist in this version; --for c writes a C library");
-    }
-    const std::string name = o.name.empty() ? name_of_folder(o.out) : o.name;
-    exporting::check_place(o.out, name);
+    const exporting::Project project{o.out, o.name.empty() ? name_of_folder(o.out) : o.name,
+                                     exporting::host_of(o.host), python_of(o)};
+    exporting::check_place(project);
     list_all_ops(op_table());
     const exporting::Selection selection = exporting::selection_of(o.ops);
-    const exporting::Written written = exporting::write_project(o.out, name, selection,
+    const exporting::Written written = exporting::write_project(project, selection,
                                                                 size_t(threads()));
     std::vector<std::string> names;
     for (const RegisteredOp *op : selection.ops)
@@ -53,13 +60,18 @@ int run_export(const ExportOptions &o) {
 void add_export(CLI::App &app, Run &selected) {
     auto o = std::make_shared<ExportOptions>();
     CLI::App *sub = app.add_subcommand(
-        "export", "Write ops and their gradients as a library without the kit");
+        "export", "Write ops and their gradients as a library for a program without the kit");
     sub->add_option("ops", o->ops, "The ops' names")->required();
-    sub->add_option("--for", o->host, "The host: c (default), a C library with its build and test")
+    sub->add_option("--for", o->host,
+                    "The host: c (default), a C library; onnxruntime, custom ops; torch, a "
+                    "library of PyTorch")
         ->check(CLI::IsMember({"c", "mindspore", "onnxruntime", "torch"}));
     sub->add_option("--out,-o", o->out, "The folder to write, which is empty or doesn't exist")
         ->required();
-    sub->add_option("--name", o->name, "The library's name; default: the folder's");
+    sub->add_option("--name", o->name,
+                    "The library's name, and its domain or namespace; default: the folder's");
+    sub->add_option("--python", o->python,
+                    "The Python that has onnxruntime or torch; default: python3");
     sub->callback([o, &selected] { selected = [o] { return run_export(*o); }; });
 }
 

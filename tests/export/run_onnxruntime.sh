@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Tests `halyard export --for onnxruntime`: writes two libraries of custom ops, builds them, runs their own tests and sessions with nodes of
+# both, and loads one in a host that is too old. Usage: run_onnxruntime.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU PYTHON_WITH_ONNXRUNTIME
+set -euo pipefail
+build_dir="$1" source_dir="$2" kernels="$3" python="$4"
+dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_onnxruntime_test.XXXXXX")"
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+export CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
+halyard="$build_dir/bin/halyard"
+fail() { echo "onnxruntime: $*"; exit 1; }
+
+"$python" -c 'import onnxruntime' || fail "$python has no onnxruntime; scripts/setup.sh installs it"
+if "$halyard" export relu --for onnxruntime --name onnxruntime -o refused >out 2>&1; then fail "--name onnxruntime"; fi
+grep -q "is a name of the host's own" out || fail "$(cat out)"
+if "$halyard" export relu --for onnxruntime --python "$dir/nowhere" -o refused >out 2>&1; then fail "--python nowhere"; fi
+[ ! -e refused ] || fail "wrote something"
+
+"$halyard" export relu softmax conv2d layer_norm_kernel matmul gelu cast reduce_sum -o first --for onnxruntime --python "$python" >out
+"$halyard" --kernels "$kernels" export bias_gelu relu -o second --for onnxruntime --python "$python" >>out
+for name in first second; do
+    (cd "$name" && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
+    grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
+    [ "$(wc -l <"$name/README.md")" -le 12 ] || fail "README.md of $name is long"
+    library="$name/build/lib$name.so"
+    needed="$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libgcc_s|libstdc\+\+|ld-linux-x86-64)\.so\.' || true)"
+    [ -z "$needed" ] || fail "$library needs $needed"
+    shown="$(nm -D --defined-only "$library" | awk '{print $3}' | tr '\n' ' ')"
+    [ "$shown" = "RegisterCustomOps " ] || fail "$library shows $shown"
+done
+"$python" "$source_dir/tests/export/onnxruntime_host.py" "$dir/first/test" "$dir/first/build/libfirst.so" "$dir/second/build/libsecond.so" ||
+    fail "a session is wrong"
+
+# The exported test finds wrong results.
+"$python" - first/test/cases.bin <<'PY'
+import sys
+data = open(sys.argv[1], "rb").read()
+open(sys.argv[1], "wb").write(data[:-4096] + b"\xff" * 4096)  # expected values and bounds are NaN
+PY
+if "$python" first/test/test.py first/build/libfirst.so >out; then fail "the exported test passes with wrong expected values"; fi
+grep -q "^FAILED: .* samples, 1 failed" out || fail "$(cat out)"
+
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$source_dir/tests/export/old_host.c" -o old_host -ldl
+said="$(./old_host "$dir/first/build/libfirst.so")"
+[ "$said" = "1 [first] needs ONNX Runtime 1.16 or later, this is 1.9.1" ] || fail "an old host is told: $said"
+echo "onnxruntime: ok"
