@@ -37,10 +37,10 @@ class Net:
 
     def attention(self, note, heads, s, t, d, causal=0):
         """Fused attention, and its parts as a framework without a fused op runs them."""
+        dims = dict(g=heads, s=s, t=t, d=d, e=d, scale=f"{d ** -0.5:.6g}")
         if causal:
-            self.add("attention_kernel", note, g=heads, s=s, t=t, d=d, e=d, causal=1)
-        else:
-            self.add("attention_kernel", note, g=heads, s=s, t=t, d=d, e=d)
+            dims["causal"] = 1
+        self.add("attention_kernel", note, **dims)
         self.add("matmul", note + ", scores", g=heads, m=s, k=d, n=t, transpose_b=1)
         self.add("softmax", note + ", probabilities", n=heads * s, c=t)
         self.add("matmul", note + ", context", g=heads, m=s, k=t, n=d)
