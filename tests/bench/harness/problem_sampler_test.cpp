@@ -21,7 +21,7 @@ struct Sampler : testing::Test {
     static void SetUpTestSuite() {
         if (!op_table().make("matmul")) list_all_ops(op_table());
     }
-    static std::vector<DrawnProblem> drawn(SampleRequest request, int problems) {
+    static std::vector<DrawnProblem> drawn(const SampleRequest &request, int problems) {
         ProblemSampler sampler(all_networks(), request);
         std::vector<DrawnProblem> all;
         for (int i = 0; i < problems; i++)
