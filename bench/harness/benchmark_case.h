@@ -25,6 +25,7 @@ struct BenchmarkCase {
     // If set, replaces `run`: makes calls for that long and returns the seconds per call.
     std::function<double(double seconds)> time_itself = {};
     bool has_control = false;  // timed twice in each round
+    double first_seconds = 0;  // of the call whose accuracy was judged; 0 if it wasn't called
     Expected::Accuracy accuracy = {};
     // A peer's result outside our contract, but close enough to be the same function. The peer
     // keeps its time.
@@ -40,6 +41,7 @@ struct BenchmarkCase {
 
 struct Selection {
     std::string isa = "all", variant;  // "all", or one level
+    bool dispatched_isa = false;       // only kernels of the ISA that the dispatched one has
     std::vector<int> threads;
     // Also kernels with other values of the schedule's tunables, compiled by the JIT.
     bool tunables = false;

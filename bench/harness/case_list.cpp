@@ -1,6 +1,7 @@
 #include "bench/harness/case_list.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -125,9 +126,11 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
                                            const Selection &s, std::vector<std::string> &rejected) {
     std::vector<KernelCandidate> all;
     const std::string variant = variant_called(t.op.record, s.variant);
+    const KernelEntry *dispatched = make_plan(t.op, metas_of(t), t.attrs).kernel;
     for (const KernelEntry &k : t.op.kernels) {
         if (k.backend != "cpu" || k.dtypes != dtypes || k.isa > host_isa() ||
-            (s.isa != "all" && isa_of(s.isa) != k.isa))
+            (s.isa != "all" && isa_of(s.isa) != k.isa) ||
+            (s.dispatched_isa && dispatched && dispatched->isa != k.isa))
             continue;
         if (!variant.empty() && k.variant != variant) continue;
         try {
@@ -159,11 +162,14 @@ void invalidate(const std::vector<Tensor> &out) {
         std::memset(y.raw(), 0xFF, y.bytes());
 }
 
-// Runs the case once and sets its accuracy from its outputs.
+// Runs the case once, and sets its accuracy from its outputs and the time of that call.
 void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected) {
     check::begin_step(s.label + " of " + t.op.record.name + " '" + t.text + "'");
     set_threads(s.threads);
+    const auto begin = std::chrono::steady_clock::now();
     s.run();
+    s.first_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (s.computes && expected.known()) s.accuracy = expected.judge(s.out);
     if (s.peer && s.accuracy.error <= peer_error(s.out))
         s.imprecise = std::exchange(s.accuracy.violation, "");

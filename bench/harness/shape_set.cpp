@@ -33,7 +33,48 @@ void add_others(std::vector<ShapeLine> &lines) {
     }
 }
 
+bool is_heading(const std::string &text) {
+    return trimmed(text).starts_with('[');
+}
+
+Network network_heading(const std::string &set, int number, const std::string &text) {
+    const std::string line = trimmed(text);
+    const size_t end = line.find(']');
+    const std::string name = end == std::string::npos ? "" : line.substr(1, end - 1);
+    const std::string source = end == std::string::npos ? "" : trimmed(line.substr(end + 1));
+    if (name.empty() || source.empty()) {
+        throw IoError(set, "line " + std::to_string(number) + ": '" + line +
+                               "', expected [network] and its source");
+    }
+    return {set, name, source, {}};
+}
+
 }  // namespace
+
+std::vector<Network> networks_of(const std::string &set) {
+    std::ifstream file = open_kit_file("shapes", set, "set of shapes");
+    std::vector<Network> all;
+    int number = 0;
+    for (std::string text; std::getline(file, text);) {
+        number++;
+        if (is_heading(text)) {
+            all.push_back(network_heading(set, number, text));
+            continue;
+        }
+        const ShapeLine read = shape_line(set, number, text);
+        if (!all.empty() && !read.op.empty()) all.back().layers.push_back(read);
+    }
+    return all;
+}
+
+std::vector<Network> all_networks() {
+    std::vector<Network> all;
+    for (auto &set : shape_set_names()) {
+        for (Network &network : networks_of(set))
+            all.push_back(std::move(network));
+    }
+    return all;
+}
 
 std::vector<std::string> shape_set_names() {
     return kit_files("shapes");
@@ -58,7 +99,9 @@ std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op)
     std::vector<ShapeLine> lines;
     int number = 0;
     for (std::string text; std::getline(file, text);) {
-        const ShapeLine read = shape_line(name, ++number, text);
+        number++;
+        if (is_heading(text)) continue;
+        const ShapeLine read = shape_line(name, number, text);
         if (read.op.empty()) continue;
         if (read.op == "others" && read.problem == "samples") {
             add_others(lines);

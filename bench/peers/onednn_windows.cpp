@@ -130,22 +130,35 @@ bool add_convolution(const PeerTask &t, std::vector<Peer> &peers) {
 bool add_pooling(const PeerTask &t, std::vector<Peer> &peers) {
     using namespace dnnl;
     const std::string &name = t.op.record.name;
-    if (name != "max_pool2d" && name != "avg_pool2d") return false;
+    const bool gradient = name == "avg_pool2d_dx";
+    if (name != "max_pool2d" && name != "avg_pool2d" && !gradient) return false;
     if (t.dims.at("data_format") != 0) return true;
     const Tensor x = t.in[0];
-    const Tensor y = t.out[0];
+    const Tensor y = gradient ? t.in[1] : t.out[0];
     const memory::dims kernel = {t.dims.at("kernel_h"), t.dims.at("kernel_w")};
     const Window w = window_of(t.dims, x, kernel[0], kernel[1], y.size(2), y.size(3));
-    const bool average = name == "avg_pool2d";
+    const bool average = name != "max_pool2d";
     const bool divided = average && t.dims.at("divisor_override") != 0;
     if (divided) return true;
     const auto kind = !average                      ? algorithm::pooling_max
                       : t.dims.at("count_all") != 0 ? algorithm::pooling_avg_include_padding
                                                     : algorithm::pooling_avg_exclude_padding;
     const pooling_forward::primitive_desc p(
-        pooling_forward::desc(prop_kind::forward_inference, kind, plain(x), plain(y), w.stride,
-                              kernel, w.before, w.after),
+        pooling_forward::desc(gradient ? prop_kind::forward_training : prop_kind::forward_inference,
+                              kind, plain(x), plain(y), w.stride, kernel, w.before, w.after),
         engine());
+    if (gradient) {
+        const Tensor dx = t.out[0];
+        const pooling_backward run(pooling_backward::primitive_desc(
+            pooling_backward::desc(kind, plain(dx), plain(y), w.stride, kernel, w.before, w.after),
+            engine(), p));
+        const std::unordered_map<int, memory> args = {{DNNL_ARG_DIFF_DST, wrap(y)},
+                                                      {DNNL_ARG_DIFF_SRC, wrap(dx)}};
+        peers.push_back({"oneDNN", with_threads(t.threads, [run, args, dx, y] {
+                             run.execute(stream(), args);
+                         })});
+        return true;
+    }
     const std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, wrap(x)}, {DNNL_ARG_DST, wrap(y)}};
     const pooling_forward run(p);
     peers.push_back(

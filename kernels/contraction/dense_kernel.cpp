@@ -33,7 +33,8 @@ struct DenseKernel : Product {
         add(vnni(has_pairs > 0 && stride(a) == 1 && stride(bias) == 1 && d.k % 2 == 0 && d.k >= 2 &&
                  d.m >= tile_rows && is_wide));
         add(narrow_t(is_transposed && d.m >= 8 && d.k >= 8 && d.n >= lanes && leaves_one_vector()));
-        add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8));
+        add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8 &&
+                     packs_wide_panels()));
         add(half_t(is_transposed && d.m >= 8 && d.n >= lanes / 2 && d.k >= 8 && lanes >= 4));
         add(dot_row(stride(b, 1) == 1 && stride(a) == 1 && stride(bias) == 1 && d.m < 8 &&
                     d.n >= 4));

@@ -54,7 +54,8 @@ struct Matmul : Product {
         // b is contiguous along k (transposed). Its panels are transposed while they are packed.
         // Tiles are one vector, several vectors or half a vector wide: as wide as n fills.
         add(narrow_t(is_transposed && d.m >= 8 && d.k >= 8 && d.n >= lanes && leaves_one_vector()));
-        add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8));
+        add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8 &&
+                     packs_wide_panels()));
         add(half_t(is_transposed && d.m >= 8 && d.n >= lanes / 2 && d.k >= 8 && lanes >= 4));
 
         // Both operands are contiguous along k, and there are few rows or columns: vectors run

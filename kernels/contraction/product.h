@@ -60,6 +60,9 @@ struct Product : Op {
     Variant direct(const DimExpr &when);
     Variant half(const DimExpr &when);
     Variant row(const DimExpr &when);
+    // Returns false for few rows of a and a b whose rows are apart by a multiple of a page, so that
+    // they share few lines of L1: packing wide panels of such a b takes longer than it gains.
+    DimExpr packs_wide_panels() const { return stride(b, 0) % 1024 != 0 || d.m > 16 || lanes < 16; }
     // Returns true if n is so small, or exceeds full tiles of two vectors by so little, that a tile
     // of one vector is enough.
     static DimExpr leaves_one_vector() {

@@ -22,6 +22,8 @@ struct AvgBase : Pool {
         samples.push_back("n=1 c=2 h=5 w=6 kernel_size=3,2 stride=2,3 pad_mode=pad padding=1,1,1,0 "
                           "ceil_mode=1 count_include_pad=0");
         samples.push_back("n=1 c=3 h=6 w=6 kernel_size=2,2 stride=2,2 divisor_override=3");
+        samples.push_back("n=2 c=3 h=9 w=37 kernel_size=3,3 pad_mode=pad padding=1,1,1,1");
+        samples.push_back("n=1 c=2 h=5 w=16 kernel_size=3,3 pad_mode=same ceil_mode=1");
         contract = {Contract::products, 8};  // sums may cancel
     }
     static inline const Dim count_include_pad{"count_include_pad"}, count_all{"count_all"};
@@ -78,9 +80,9 @@ struct AvgPool2d : AvgBase {
     }
 };
 
-class Mean3x3s2 : public Pool3x3s2<AvgPool2d> {
+class Mean3x3 : public Pool3x3<AvgPool2d> {
 public:
-    using Pool3x3s2::Pool3x3s2;
+    using Pool3x3::Pool3x3;
     void algorithm(const Build &) override {
         divisors = Func("places");
         divisors(vx, vy) = op.count(vx, vy);
@@ -122,7 +124,8 @@ private:
 
 AvgPool2d::AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") {
     doc = "y = sum of x over each window / its places, or / divisor_override where that isn't 0";
-    add(variant_of<Mean3x3s2>(*this, "pool3x3s2", is_3x3s2(x, y)));
+    add(variant_of<Mean3x3>(*this, "pool3x3s2", is_3x3(2, x, y), 2));
+    add(variant_of<Mean3x3>(*this, "pool3x3s1", is_3x3(1, x, y), 1));
     add(variant_of<Mean2x2>(*this, "pool2x2", is_plain_2x2()));
     add(variant_of<MeanOfWindows>(*this, "", DimExpr::always()));
 }

@@ -21,7 +21,8 @@ struct MaxBase : Pool {
         leave_out_taps(d.down);
         leave_out_taps(d.across);
         for (const char *sample :
-             {"n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same",
+             {"n=2 c=3 h=9 w=37 kernel_size=3,3 pad_mode=pad padding=1,1,1,1",
+              "n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same",
               "n=1 c=2 h=3 w=4 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6",
               "n=1 c=2 h=9 w=37 kernel_size=3,3 dilation=2,3",
               "n=2 c=1 h=8 w=35 kernel_size=3,2 stride=2,2 dilation=2,4 pad_mode=pad "
@@ -94,9 +95,9 @@ struct MaxPool2d : MaxBase {
     }
 };
 
-class Max3x3s2 : public Pool3x3s2<MaxPool2d> {
+class Max3x3 : public Pool3x3<MaxPool2d> {
 public:
-    using Pool3x3s2::Pool3x3s2;
+    using Pool3x3::Pool3x3;
     void algorithm(const Build &) override {
         op.y(vx, vy, vc, vn) = reduce(op.x, math::lowest(), larger);
     }
@@ -136,7 +137,8 @@ MaxPool2d::MaxPool2d() : MaxBase("max_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "Ma
         "y = largest x of each window; NaN if there is one; padding never wins; the elements of a "
         "window are `dilation` apart";
     contract = {Contract::elementwise, 0};
-    add(variant_of<Max3x3s2>(*this, "pool3x3s2", is_dense() && is_3x3s2(x, y)));
+    add(variant_of<Max3x3>(*this, "pool3x3s2", is_dense() && is_3x3(2, x, y), 2));
+    add(variant_of<Max3x3>(*this, "pool3x3s1", is_dense() && is_3x3(1, x, y), 1));
     add(variant_of<Max2x2>(*this, "pool2x2", is_dense() && is_2x2()));
     add(variant_of<MaxOfWindows>(*this, "", DimExpr::always()));
 }
@@ -391,7 +393,7 @@ MaxPool2dDx::MaxPool2dDx()
     const DimExpr covers = d.across.extent == 2 * d.across.windows &&
                            d.down.extent == 2 * d.down.windows && d.across.windows >= 4;
     add(variant_of<Dx2x2Exact>(*this, "pool2x2_exact", is_dense() && is_2x2() && covers));
-    add(variant_of<Dx3x3s2>(*this, "pool3x3s2", is_dense() && is_3x3s2(x, dx)));
+    add(variant_of<Dx3x3s2>(*this, "pool3x3s2", is_dense() && is_3x3(2, x, dx)));
     add(variant_of<Dx2x2>(*this, "pool2x2", is_dense() && is_2x2()));
     add(variant_of<DxOfWindows>(*this, "", DimExpr::always()));
     for (const std::string shape : {"n=2 c=3 h=10 w=10", "n=1 c=2 h=6 w=28", "n=3 c=1 h=4 w=34"})

@@ -102,10 +102,10 @@ public:
                d.across.stride == 2 && d.down.pads == 0 && d.across.pads == 0 &&
                2 * d.down.windows <= d.down.extent && 2 * d.across.windows <= d.across.extent;
     }
-    // Windows of 3 x 3 with stride 2, of a tensor `x` and to `out`, whose rows are contiguous.
-    DimExpr is_3x3s2(const Func &x, const Func &out) const {
-        return d.down.kernel == 3 && d.across.kernel == 3 && d.down.stride == 2 &&
-               d.across.stride == 2 && stride(x) == 1 && stride(out) == 1;
+    // Windows of 3 x 3 with this stride, of a tensor `x` and to `out`, whose rows are contiguous.
+    DimExpr is_3x3(int windows_apart, const Func &x, const Func &out) const {
+        return d.down.kernel == 3 && d.across.kernel == 3 && d.down.stride == windows_apart &&
+               d.across.stride == windows_apart && stride(x) == 1 && stride(out) == 1;
     }
 
     // A vector has at least 4 elements: of two lanes [a, b] Halide 21 makes the ramp a + (b - a) *
@@ -258,12 +258,13 @@ protected:
     Var vx{"x"}, vy{"y"}, vc{"c"}, vn{"n"};
 };
 
-// Windows of 3 x 3 with stride 2: a plane is padded in L1, its columns are reduced to one row, and
-// that to every other element. It is faster than reducing rows one at a time, whose vectors are
-// read before both stores that they span are done: docs/kernel_measurements.md, "pooling".
-template<class O> class Pool3x3s2 : public PoolVariant<O> {
+// Windows of 3 x 3 with stride 1 or 2: a plane is padded in L1, its columns are reduced to one row,
+// and that to every element or every other one. It is faster than reducing rows one at a time,
+// whose vectors are read before both stores that they span are done: docs/kernel_measurements.md,
+// "pooling".
+template<class O> class Pool3x3 : public PoolVariant<O> {
 public:
-    explicit Pool3x3s2(O &op) : PoolVariant<O>(op) {}
+    Pool3x3(O &op, int windows_apart) : PoolVariant<O>(op), windows_apart_(windows_apart) {}
     void schedule(const Cpu &cpu) override {
         using Tail = Halide::TailStrategy;
         using Halide::Var;
@@ -295,11 +296,14 @@ protected:
         const Halide::Var vx("x"), vy("y"), vc("c"), vn("n");
         map = PaddedMap("map", x, {this->size(d.across.extent), this->pl},
                         {this->size(d.down.extent), this->pt}, around);
-        const auto line = [&](int j) { return map(vx, vy * 2 + j, vc, vn); };
+        const auto line = [&](int j) { return map(vx, vy * windows_apart_ + j, vc, vn); };
         rows(vx, vy, vc, vn) = combine(combine(line(0), line(1)), line(2));
-        const auto at = [&](int i) { return rows(vx * 2 + i, vy, vc, vn); };
+        const auto at = [&](int i) { return rows(vx * windows_apart_ + i, vy, vc, vn); };
         return combine(combine(at(0), at(1)), at(2));
     }
+
+private:
+    const int windows_apart_;  // the stride
 };
 
 }  // namespace halyard

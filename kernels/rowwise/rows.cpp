@@ -18,9 +18,11 @@ Rows::Rows(const std::string &name, const std::string &signature, bool along_axi
         axis = "c";
     }
     const Dim c("c"), n("n");
-    add({"wide", c >= 2 * lanes || (c >= lanes && n < lanes), {.schedule = [this](const Cpu &cpu) {
-             schedule_wide(cpu);
-         }}});
+    // Rows that do not fill the accumulators of "wide" are faster in the lanes of "short", unless
+    // there are too few of them for a vector (docs/kernel_measurements.md, "rows").
+    const DimExpr is_wide = c >= accumulators * lanes || (c >= 2 * lanes && n < lanes) ||
+                            (c >= lanes && 4 * n <= lanes);
+    add({"wide", is_wide, {.schedule = [this](const Cpu &cpu) { schedule_wide(cpu); }}});
     add({"short", c <= 256, {.schedule = [this](const Cpu &cpu) { schedule_short(cpu); }}});
     samples = {"n=1 c=1",   "n=3 c=7",   "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33",
                "n=70 c=17", "n=33 c=10", "n=2 c=53", "n=2 c=71",   "n=3 c=87", "n=2 c=119"};

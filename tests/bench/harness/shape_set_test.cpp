@@ -10,10 +10,14 @@
 #include "bench/harness/op_call.h"
 #include "bench/harness/problem_instance.h"
 #include "bench/harness/suite_file.h"
+#include "dsl/all_ops.h"
+#include "dsl/op.h"
 #include "primitives/library.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/planner.h"
+#include "registry/op/names.h"
 
 namespace halyard::bench {
 namespace {
@@ -27,21 +31,23 @@ std::string message_of(const std::string &set, const std::string &op = "") {
     return "no error";
 }
 
+const char *const all_sets = "bert, bert-base, classic, generative-points, inception, "
+                             "language-model, lenet5, mobile, mobilenet-v2, recommender, resnet, "
+                             "resnet50, segmentation-detection, speech, tails, vision-transformer";
+
 TEST(ShapeSet, EveryLineOfEverySetHasAPlan) {
-    EXPECT_EQ(shape_set_names(), (std::vector<std::string>{"bert-base", "lenet5", "mobilenet-v2",
-                                                           "resnet50", "tails"}));
+    EXPECT_EQ(join(shape_set_names()), all_sets);
+    if (!op_table().make("matmul")) list_all_ops(op_table());
     for (auto &set : shape_set_names()) {
         for (const ShapeLine &line : shape_set(set)) {
             SCOPED_TRACE(set + ": " + line.op + " " + line.problem);
             const RegisteredOp *op = library().find(line.op);
             ASSERT_NE(op, nullptr);
             try {
-                const ProblemInstance t(*op, line.problem);
-                std::vector<OperandMeta> metas;
-                for (const Tensor &x : t.in)
-                    metas.push_back(meta_of(x));
-                const Plan plan = make_plan(*op, metas, t.attrs);
-                EXPECT_NE(plan.kernel, nullptr);
+                const auto [attrs, metas] = check::call_of(
+                    *op_table().make(line.op), check::parse_sample(op->record, line.problem),
+                    op->record.dtypes[0]);
+                EXPECT_NE(make_plan(*op, metas, attrs).kernel, nullptr);
             } catch (const Error &e) {
                 ADD_FAILURE() << e.what();
             }
@@ -122,8 +128,84 @@ TEST(ShapeSet, ReadsUserFiles) {
     EXPECT_EQ(message_of(path, "softmax"), "[" + path + "] has no problems of softmax");
     std::ofstream(path) << "matmul\n";
     EXPECT_EQ(message_of(path), "[" + path + "] line 1: 'matmul' is no op and its problem");
-    EXPECT_EQ(message_of("resnet"), "[resnet] no such file, and no such set of shapes; there are "
-                                    "bert-base, lenet5, mobilenet-v2, resnet50, tails");
+    EXPECT_EQ(message_of("residual"),
+              std::string("[residual] no such file, and no such set of shapes; there are ") +
+                  all_sets);
+}
+
+// Returns the multiplications of a network's convolutions, dense layers and fused attention.
+double multiplications(const Network &network) {
+    double products = 0;
+    for (const ShapeLine &line : network.layers) {
+        if (line.op != "conv2d" && line.op != "matmul" && line.op != "attention_kernel") continue;
+        const OpRecord &record = library().at(line.op).record;
+        const check::Sample sample = check::parse_sample(record, line.problem);
+        Dims dims = sample.dims;
+        bind_attributes(Attrs(record, sample.attrs), dims);
+        bind_derived(record, dims);
+        const auto at = [&](const char *name) { return double(dims.at(name)); };
+        const size_t more = line.note.find(" and ");
+        const double times = more == std::string::npos ? 1
+                                                       : 1 + std::stod(line.note.substr(more + 5));
+        if (line.op == "attention_kernel")
+            products += times * at("g") * at("s") * at("t") * (at("d") + at("e"));
+        else if (line.op == "conv2d") {
+            products += times * at("n") * at("o") * at("oh") * at("ow") * at("c") * at("u") *
+                        at("v") / at("group");
+        } else if (dims.at("g") == 1)  // others are parts of attention
+            products += times * at("m") * at("n") * at("k");
+    }
+    return products;
+}
+
+TEST(Networks, MultiplicationsMatchThoseThatArePublished) {
+    // Those that torchvision publishes with its weights, in 1e9.
+    std::map<std::string, double> published = {{"alexnet", 0.71},
+                                               {"vgg11", 7.61},
+                                               {"vgg16", 15.47},
+                                               {"squeezenet1.1", 0.35},
+                                               {"resnet18", 1.81},
+                                               {"resnet50-v1.5", 4.09},
+                                               {"resnext50-32x4d", 4.23},
+                                               {"regnet-x-400mf", 0.41},
+                                               {"regnet-y-8gf", 8.47},
+                                               {"densenet121", 2.83},
+                                               {"mobilenet-v2-1.0", 0.30},
+                                               {"mobilenet-v3-large", 0.217},
+                                               {"mobilenet-v3-small", 0.057},
+                                               {"efficientnet-b0", 0.386},
+                                               {"efficientnet-b4", 4.39},
+                                               {"shufflenet-v2-x1.0", 0.145},
+                                               {"googlenet", 1.498},
+                                               {"inception-v3", 5.71},
+                                               {"vit-b16", 17.56},
+                                               {"swin-tiny", 4.49},
+                                               {"convnext-tiny", 4.46}};
+    const auto networks = all_networks();
+    EXPECT_GE(networks.size(), 50u);
+    for (const Network &network : networks) {
+        EXPECT_FALSE(network.layers.empty()) << network.name;
+        const auto found = published.find(network.name);
+        if (found == published.end()) continue;
+        EXPECT_NEAR(multiplications(network) * 1e-9 / found->second, 1, 0.013) << network.name;
+        published.erase(found);
+    }
+    EXPECT_TRUE(published.empty()) << published.begin()->first;
+}
+
+TEST(Networks, HaveANameAndASource) {
+    const std::string path = testing::TempDir() + "networks_test.txt";
+    std::ofstream(path) << "relu d0=1 d1=1 d2=3\n[net] A paper\nrelu d0=1 d1=1 d2=5  # act\n"
+                           "[other] B\nrelu d0=1 d1=1 d2=5\n";
+    const auto all = networks_of(path);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].name + ": " + all[0].source, "net: A paper");
+    ASSERT_EQ(all[0].layers.size(), 1u);
+    EXPECT_EQ(all[0].layers[0].note, "act");
+    EXPECT_EQ(shape_set(path).size(), 2u);  // each problem once
+    EXPECT_TRUE(networks_of("lenet5").empty());
+    std::ofstream(path) << "[net]\nrelu d0=1 d1=1 d2=3\n";
+    EXPECT_THROW(networks_of(path), IoError);
 }
 
 }  // namespace

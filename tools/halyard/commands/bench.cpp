@@ -1,5 +1,7 @@
 // halyard bench: times all variants of an op against each other and against other libraries, with
 // the error of each.
+#include <random>
+
 #include "bench/harness/benchmark_json.h"
 #include "bench/harness/case_list.h"
 #include "bench/harness/comparison.h"
@@ -7,6 +9,7 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
 #include "bench/harness/roofline.h"
+#include "bench/harness/sample_run.h"
 #include "bench/harness/shape_set.h"
 #include "bench/harness/suite.h"
 #include "bench/harness/system_load.h"
@@ -33,6 +36,9 @@ struct BenchOptions {
     Selection selection;
     Timing timing;
     double wait_quiet = 0;  // seconds
+    int64_t sample = 0;     // problems to draw
+    SampleRequest request;
+    bool list = false;
 };
 
 // Returns the problems to time: those of the command line, of a set, or of the op's record.
@@ -199,6 +205,19 @@ int bench_suite(const BenchOptions &o) {
     return run_suite(all) ? 0 : 1;
 }
 
+int bench_sample(const BenchOptions &o) {
+    SampleOptions all{o.sample, o.request, o.list, o.out, o.json, o.selection, o.timing};
+    all.request.op = o.op;
+    all.request.dtype = o.dtype;
+    if (!o.op.empty()) op_with_kernels(o.op);  // throws for an unknown one
+    if (all.selection.threads.empty()) all.selection.threads = {threads()};
+    if (all.timing.rounds == 0) all.timing.rounds = 9;
+    if (all.timing.min_time == 0) all.timing.min_time = 0.002;
+    list_all_ops(op_table());
+    if (!o.list) begin();
+    return run_sample(all) ? 0 : 1;
+}
+
 int bench_on_ascend(const BenchOptions &o) {
     if (o.op.empty())
         throw AttrError("bench",
@@ -247,6 +266,13 @@ int bench(BenchOptions o) {
 }
 
 void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
+    if (o.sample > 0) {
+        refuse(sub, "with --sample",
+               {"--shape", "--shapes", "--suite", "--group", "--device", "--variant", "--compare",
+                "--all-picks", "--wait-quiet"});
+    } else
+        refuse(sub, "without --sample", {"--seed", "--max-mb", "--max-mops", "--list"});
+    if (o.list) refuse(sub, "with --list", {"--out", "--json", "--peers", "--threads"});
     if (!o.suite.empty()) {
         refuse(sub, "with --suite",
                {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare",
@@ -254,8 +280,8 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     } else if (is_ascend(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"op", "--shape", "--shapes", "--dtype", "--device"});
-    } else
-        refuse(sub, "without --suite", {"--group", "--out"});
+    } else if (o.sample == 0)
+        refuse(sub, "without --suite or --sample", {"--group", "--out"});
     if (o.selection.frameworks.empty()) refuse(sub, "without --peers", {"--python"});
 }
 
@@ -276,11 +302,32 @@ void add_problem_options(CLI::App *sub, BenchOptions *o) {
                     "A suite, which is groups of problems with goals: " +
                         join(kit_files("suites")) + ", or a file; each op is called whole");
     sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
-    sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
+    sub->add_option("--out", o->out,
+                    "Write the results of a suite or a sample to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device,
                     ascend_names() + ": simulated, in cycles; default: cpu")
         ->check(cpu_or_ascend());
+}
+
+// Declares the options of --sample.
+void add_sample_options(CLI::App *sub, BenchOptions *o) {
+    sub->add_option("--sample", o->sample,
+                    "Draw this many problems of all ops, or of one: layers of networks and random "
+                    "ones around them")
+        ->check(CLI::Range(1, 100000));
+    sub->add_option("--seed", o->request.seed,
+                    "The same seed draws the same problems; default: a new one, which is printed");
+    sub->add_option("--max-mb", "Most megabytes of a drawn call's tensors")
+        ->each([o](const std::string &mb) { o->request.limits.bytes = std::stod(mb) * 1e6; })
+        ->check(CLI::Range(0.001, 1e6))
+        ->default_str(text_of("%g", o->request.limits.bytes * 1e-6));
+    sub->add_option("--max-mops", "Most millions of operations of a drawn call")
+        ->each(
+            [o](const std::string &mops) { o->request.limits.operations = std::stod(mops) * 1e6; })
+        ->check(CLI::Range(0.001, 1e6))
+        ->default_str(text_of("%g", o->request.limits.operations * 1e-6));
+    sub->add_flag("--list", o->list, "Print the drawn problems, as --shapes reads them");
 }
 
 // Declares the options that select kernels and peers, and how they are timed.
@@ -329,10 +376,16 @@ void add_bench(CLI::App &app, Run &selected) {
     sub->footer("A kernel whose result exceeds the op's error bound is not timed, and the exit "
                 "status is 1.");
     add_problem_options(sub, o.get());
+    add_sample_options(sub, o.get());
     add_timing_options(sub, o.get());
     sub->callback([o, sub, &selected] {
         const bool suite = !o->suite.empty();
         refuse_idle_options(*o, *sub);
+        if (o->sample > 0) {
+            if (sub->get_option("--seed")->count() == 0) o->request.seed = std::random_device()();
+            selected = [o] { return bench_sample(*o); };
+            return;
+        }
         if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty()))
             throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
         selected = [o, suite] {

@@ -108,9 +108,38 @@ TEST_F(Bench, RunsShapeSets) {
     ASSERT_EQ(all.status, 0) << all.err;
     EXPECT_NE(all.out.find("\nrelu d0=1 d1=1 d2=17 f32\n"), std::string::npos) << all.out;
     EXPECT_NE(all.out.find("\nsoftmax n=2 c=3 f32\n"), std::string::npos) << all.out;
-    expect_rejected("bench --shapes resnet",
-                    "there are bert-base, lenet5, mobilenet-v2, resnet50, tails");
+    expect_rejected("bench --shapes residual", "there are bert, bert-base, classic,");
     expect_rejected("bench matmul --shapes mine.txt", "[mine.txt] has no problems of matmul");
+}
+
+TEST_F(Bench, DrawsAndTimesASample) {
+    const Result r = halyard("bench --sample 3 --seed 5 --max-mops 2 --max-mb 4 --rounds 2 "
+                             "--min-time 0.0005 --threads 1,2 --out sample.md --json sample.json");
+    ASSERT_EQ(r.status, 0) << r.err << r.out;
+    const std::string page = text_of(dir / "sample.md");
+    for (const char *part :
+         {"# Sample 5: ", "3 problems of seed 5, each with 1 and 2 threads", "## Regrets\n",
+          "| kind | threads | problems | median |", "## Slowest beside the fastest peer\n"})
+        EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
+    EXPECT_NE(r.out.find("  3/3 "), std::string::npos) << r.out;
+    EXPECT_FALSE(nlohmann::json::parse(text_of(dir / "sample.json")).at("benchmarks").empty());
+}
+
+TEST_F(Bench, ListsASampleAsAShapeSet) {
+    const Result all = halyard("bench --sample 12 --seed 9 --max-mops 1 --max-mb 1 --list");
+    ASSERT_EQ(all.status, 0) << all.err;
+    const Result again = halyard("bench --sample 5 --seed 9 --max-mops 1 --max-mb 1 --list");
+    EXPECT_EQ(all.out.find(again.out), 0u) << all.out << again.out;
+    const Result other = halyard("bench --sample 12 --seed 10 --max-mops 1 --max-mb 1 --list");
+    EXPECT_NE(all.out, other.out);
+    write("sample.txt", halyard("bench softmax --sample 1 --seed 9 --max-mops 1 --list").out);
+    const Result timed = halyard(
+        "bench --shapes sample.txt --rounds 2 --min-time 0.0005 --threads 1");
+    EXPECT_EQ(timed.status, 0) << timed.err;
+    expect_rejected("bench --sample 2 --shapes lenet5", "--shapes does nothing with --sample");
+    expect_rejected("bench softmax --seed 3", "--seed does nothing without --sample");
+    expect_rejected("bench adam_ --sample 2", "--sample: no network has a layer of adam_");
+    expect_rejected("bench softmax --sample 2 --dtype i8", "[softmax] no kernels for i8");
 }
 
 TEST_F(Bench, SummarisesASuite) {

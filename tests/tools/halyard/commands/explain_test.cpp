@@ -12,12 +12,35 @@ using Json = nlohmann::json;
 TEST_F(Command, ExplainShowsThePredicatesValues) {
     const Result r = halyard("explain softmax --shape x=40x3");
     ASSERT_EQ(r.status, 0) << r.err;
-    EXPECT_NE(r.out.find("refused: c>=2*lanes||c>=lanes&&n<lanes: c is 3, 2*lanes is "),
-              std::string::npos)
+    EXPECT_NE(
+        r.out.find("refused: c>=4*lanes||c>=2*lanes&&n<lanes||c>=lanes&&4*n<=lanes: c is 3, "),
+        std::string::npos)
         << r.out;
     EXPECT_NE(r.out.find("-> cpu f32 short "), std::string::npos) << r.out;
     EXPECT_EQ(r.out.find("x the best"), std::string::npos)
         << "nothing is measured unless asked for";
+}
+
+TEST_F(Command, WindowsOf3x3WithStride1HaveAVariant) {
+    for (const char *op : {"avg_pool2d", "max_pool2d"}) {
+        const Result r = halyard(std::string("explain ") + op +
+                                 " --shape 'n=1 c=2 h=9 w=37 kernel_size=3,3 pad_mode=pad "
+                                 "padding=1,1,1,1'");
+        EXPECT_NE(r.out.find("-> cpu f32 pool3x3s1 "), std::string::npos) << r.out << r.err;
+    }
+}
+
+// Vectors of at most 16 floats: 4 rows of 16 lanes are not filled by 63 elements, nor are 4 of 8 by
+// 31, nor 4 of 4 by 15. Many such rows share vectors.
+TEST_F(Command, RowsThatFillNoAccumulatorsShareVectors) {
+    for (const auto &[isa, columns] :
+         {std::pair("avx512", 63), std::pair("avx2", 31), std::pair("baseline", 15)}) {
+        const Result r = halyard("explain softmax --shape 'n=256 c=" + std::to_string(columns) +
+                                 "' --isa " + isa);
+        if (r.err.find("this CPU has up to") != std::string::npos) continue;
+        EXPECT_NE(r.out.find(std::string("-> cpu f32 short ") + isa), std::string::npos)
+            << r.out << r.err;
+    }
 }
 
 TEST_F(Command, ExplainTakesAProblemLikeBench) {
