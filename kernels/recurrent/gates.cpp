@@ -201,16 +201,19 @@ struct GruGates : Gates {
     }
 };
 
-// The gradient in xs, or in hs, where that of gate n is multiplied by r.
+// The gradient in xs, or in hs, where that of gate n is multiplied by r. A gate near 1 and a candidate
+// near 1 or -1 have few bits left in 1 - z, 1 - r and 1 - c^2, and h - c may cancel. So errors are
+// measured against the terms of these differences.
 struct GruGatesD : Gates {
     const bool of_h;
     explicit GruGatesD(bool hidden)
         : Gates(hidden ? "gru_gates_dhs" : "gru_gates_dxs",
                 std::string("xs[n,3,h] hs[n,3,h] hx[n,h] dhy[n,h] -> ") + (hidden ? "dhs" : "dxs") +
                     "[n,3,h]",
-                24),
+                8),
           of_h(hidden) {
         d = output(sig.outputs[0].name);
+        contract.measure = Contract::products;
     }
     Func xs = input("xs"), hs = input("hs"), hx = input("hx"), dhy = input("dhy");
     Func d;
@@ -225,6 +228,7 @@ struct GruGatesD : Gates {
     }
     void reference(Problem &p) const override {
         Array &result = p(sig.outputs[0].name);
+        Array &abs_sum = p.abs_sum[sig.outputs[0].name] = Array(result.shape);
         each(p, [&](int64_t i, int64_t k) {
             const GruValue g(p, i, k);
             const double dy = p("dhy")(i, k);
@@ -234,6 +238,17 @@ struct GruGatesD : Gates {
             result(i, update_gate, k) = dy * (p("hx")(i, k) - g.candidate) *
                                         sigmoid_derivative(g.z);
             result(i, new_gate, k) = of_h ? d_candidate * g.r : d_candidate;
+
+            const double h = p("hs")(i, new_gate, k);
+            const double slope = 1 - g.candidate * g.candidate;
+            const double terms = std::fabs(dy) * (slope + (1 - g.z));
+            abs_sum(i, reset_gate, k) = terms * std::fabs(h) * sigmoid_derivative(g.r) +
+                                        std::fabs(d_candidate * h) * g.r;
+            abs_sum(i, update_gate, k) =
+                std::fabs(dy) *
+                ((std::fabs(p("hx")(i, k)) + std::fabs(g.candidate)) * sigmoid_derivative(g.z) +
+                 std::fabs(p("hx")(i, k) - g.candidate) * g.z);
+            abs_sum(i, new_gate, k) = of_h ? terms * g.r : terms;
         });
     }
 };

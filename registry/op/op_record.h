@@ -46,7 +46,7 @@ struct AttrSpec {
 
 // A derived dimension: an expression over attributes, dimensions and earlier lets. For an input x,
 // the lets x_end and x_least limit the inputs that checks and benchmarks make: integers are less
-// than x_end, reals are at least x_least.
+// than x_end, and they and reals are at least x_least.
 struct LetSpec {
     std::string name, value;
 };
