@@ -201,9 +201,9 @@ struct GruGates : Gates {
     }
 };
 
-// The gradient in xs, or in hs, where that of gate n is multiplied by r. A gate near 1 and a candidate
-// near 1 or -1 have few bits left in 1 - z, 1 - r and 1 - c^2, and h - c may cancel. So errors are
-// measured against the terms of these differences.
+// The gradient in xs, or in hs, where that of gate n is multiplied by r. A gate near 1 and a
+// candidate near 1 or -1 have few bits left in 1 - z, 1 - r and 1 - c^2, and h - c may cancel. So
+// errors are measured against the terms of these differences.
 struct GruGatesD : Gates {
     const bool of_h;
     explicit GruGatesD(bool hidden)
@@ -244,10 +244,10 @@ struct GruGatesD : Gates {
             const double terms = std::fabs(dy) * (slope + (1 - g.z));
             abs_sum(i, reset_gate, k) = terms * std::fabs(h) * sigmoid_derivative(g.r) +
                                         std::fabs(d_candidate * h) * g.r;
-            abs_sum(i, update_gate, k) =
-                std::fabs(dy) *
-                ((std::fabs(p("hx")(i, k)) + std::fabs(g.candidate)) * sigmoid_derivative(g.z) +
-                 std::fabs(p("hx")(i, k) - g.candidate) * g.z);
+            abs_sum(i, update_gate, k) = std::fabs(dy) *
+                                         ((std::fabs(p("hx")(i, k)) + std::fabs(g.candidate)) *
+                                              sigmoid_derivative(g.z) +
+                                          std::fabs(p("hx")(i, k) - g.candidate) * g.z);
             abs_sum(i, new_gate, k) = of_h ? terms * g.r : terms;
         });
     }

@@ -323,8 +323,7 @@ private:
         std::string error;
         if (specials) error = compare_specials(output, y, c_.problem);
         if (f_.every_value && !has_ulps(op_) && error.empty()) {
-            return compare_conditioned(op_, output, finite_where_expected(output, y),
-                                       c_.problem);
+            return compare_conditioned(op_, output, finite_where_expected(output, y), c_.problem);
         }
         if (specials && !has_ulps(op_)) return error;
         if (error.empty()) {
