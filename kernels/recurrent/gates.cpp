@@ -162,6 +162,22 @@ struct GruValue {
           candidate(std::tanh(p("xs")(i, new_gate, k) + r * p("hs")(i, new_gate, k))) {}
 };
 
+// What the errors of r, z and the candidate are measured against: a gate's own size and the
+// rounding of its argument, which the sigmoid's or the tangent's derivative passes on.
+struct GruTerms {
+    double r, z, candidate;
+    GruTerms(Problem &p, const GruValue &g, int64_t i, int64_t k) {
+        const auto gate_terms = [&](int gate, double value) {
+            return value * (1 + (1 - value) * std::fabs(p("xs")(i, gate, k) + p("hs")(i, gate, k)));
+        };
+        r = gate_terms(reset_gate, g.r);
+        z = gate_terms(update_gate, g.z);
+        const double argument = std::fabs(p("xs")(i, new_gate, k)) +
+                                std::fabs(p("hs")(i, new_gate, k)) * r;
+        candidate = std::fabs(g.candidate) + (1 - g.candidate * g.candidate) * argument;
+    }
+};
+
 // Its sums may cancel, so errors are measured against their terms. In units of eps, with errors of
 // 2.5 of the sigmoid and of 2 of tanh, of their size, and 0.5 of each rounding:
 // - r has an error of r (2.5 + 0.5 (1 - r) |x_r + h_r|), since (1 - r) r is the sigmoid's
@@ -186,17 +202,9 @@ struct GruGates : Gates {
             const GruValue g(p, i, k);
             const double h = p("hx")(i, k);
             p("hy")(i, k) = g.candidate + g.z * (h - g.candidate);
-            const auto sum = [&](int gate) {
-                return std::fabs(p("xs")(i, gate, k) + p("hs")(i, gate, k));
-            };
-            const double change = g.z * std::fabs(h - g.candidate) *
-                                  (1 + (1 - g.z) * sum(update_gate));
-            const double argument = std::fabs(p("xs")(i, new_gate, k)) +
-                                    std::fabs(g.r * p("hs")(i, new_gate, k)) *
-                                        (1 + (1 - g.r) * sum(reset_gate));
-            const double candidate = std::fabs(g.candidate) +
-                                     (1 - g.candidate * g.candidate) * argument;
-            abs_sum(i, k) = std::fabs(p("hy")(i, k)) + (1 - g.z) * candidate + change;
+            const GruTerms terms(p, g, i, k);
+            abs_sum(i, k) = std::fabs(p("hy")(i, k)) + (1 - g.z) * terms.candidate +
+                            std::fabs(h - g.candidate) * terms.z;
         });
     }
 };
@@ -239,16 +247,20 @@ struct GruGatesD : Gates {
                                         sigmoid_derivative(g.z);
             result(i, new_gate, k) = of_h ? d_candidate * g.r : d_candidate;
 
-            const double h = p("hs")(i, new_gate, k);
+            const GruTerms terms(p, g, i, k);
+            const double hs_new = p("hs")(i, new_gate, k);
             const double slope = 1 - g.candidate * g.candidate;
-            const double terms = std::fabs(dy) * (slope + (1 - g.z));
-            abs_sum(i, reset_gate, k) = terms * std::fabs(h) * sigmoid_derivative(g.r) +
-                                        std::fabs(d_candidate * h) * g.r;
-            abs_sum(i, update_gate, k) = std::fabs(dy) *
-                                         ((std::fabs(p("hx")(i, k)) + std::fabs(g.candidate)) *
-                                              sigmoid_derivative(g.z) +
-                                          std::fabs(p("hx")(i, k) - g.candidate) * g.z);
-            abs_sum(i, new_gate, k) = of_h ? terms * g.r : terms;
+            const double of_candidate = std::fabs(dy) *
+                                        (slope * (1 + (1 - g.z) * terms.z) +
+                                         (1 - g.z) * 2 * std::fabs(g.candidate) * terms.candidate);
+            abs_sum(i, reset_gate, k) = of_candidate * std::fabs(hs_new) * sigmoid_derivative(g.r) +
+                                        std::fabs(d_candidate * hs_new) * terms.r;
+            abs_sum(i, update_gate,
+                    k) = std::fabs(dy) *
+                         ((std::fabs(p("hx")(i, k)) + terms.candidate) * sigmoid_derivative(g.z) +
+                          std::fabs(p("hx")(i, k) - g.candidate) * terms.z);
+            abs_sum(i, new_gate, k) = of_h ? of_candidate * g.r + std::fabs(d_candidate) * terms.r
+                                           : of_candidate;
         });
     }
 };

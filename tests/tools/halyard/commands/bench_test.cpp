@@ -143,7 +143,7 @@ TEST_F(Bench, ListsASampleAsAShapeSet) {
 }
 
 TEST_F(Bench, SummarisesASuite) {
-    write("mine.txt", "[fast things] ratio=1.5 roof=0.01 dtype=f32\nrelu d0=1 d1=1 d2=1000\nvar "
+    write("mine.txt", "[fast things] ratio=1.5 roof=0.01 dtype=f32\nis_inf d0=1 d1=1 d2=1000\nvar "
                       "d0=2 d1=3 d2=40 axis=2  # no kernel of its own\n\n[others]\nnothing n=1\n");
     const std::string options = " --rounds 2 --min-time 0.0005 --threads 1 --out results.md";
     const Result r = halyard("bench --suite mine.txt" + options);
@@ -159,7 +159,7 @@ TEST_F(Bench, SummarisesASuite) {
     EXPECT_EQ(one.out.find("| others "), std::string::npos) << one.out;
     expect_rejected("bench --suite gpu", "[gpu] no such file, and no such suite; there are cpu");
     for (auto &[text, message] : std::map<std::string, std::string>{
-             {"relu d0=1\n", "line 1: a problem before the first [group]"},
+             {"is_inf d0=1\n", "line 1: a problem before the first [group]"},
              {"\n[a\n", "line 2: no ']' after the group's title"},
              {"[a] speed=2\n", "line 1: a group has ratio, roof and dtype, no 'speed'"},
              {"[a] ratio=fast\n", "line 1: 'fast' is no positive number"}}) {
