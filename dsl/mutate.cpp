@@ -181,9 +181,9 @@ Expr other_constant(const Expr &e) {
 }
 
 // Returns what memory may contain in the place of `start`: a large number of the other sign, or the
-// other end of an unsigned type, which a minimum or maximum doesn't drop. A local array that nothing
-// initialises has undefined values, for which LLVM selects those that make the code shortest; one on
-// the heap often has those of the loop's last turn.
+// other end of an unsigned type, which a minimum or maximum doesn't drop. A local array that
+// nothing initialises has undefined values, for which LLVM selects those that make the code
+// shortest; one on the heap often has those of the loop's last turn.
 Expr garbage_for(const Expr &start) {
     const Type t = start.type();
     if (t.is_uint()) return is_positive_const(start) ? make_zero(t) : t.max();

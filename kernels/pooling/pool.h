@@ -60,13 +60,9 @@ public:
         const std::string lenet = "kernel_size=2,2 stride=2,2",
                           stem = "kernel_size=3,3 stride=2,2 pad_mode=same";
         samples = {
-            "n=1 c=1 h=1 w=1",
-            "n=2 c=3 h=6 w=6 " + lenet,
-            "n=1 c=2 h=7 w=33 " + lenet,
-            "n=3 c=1 h=5 w=67 " + lenet,
-            "n=1 c=2 h=7 w=5 kernel_size=2,2 stride=2,2 pad_mode=same",
-            "n=2 c=3 h=8 w=8 " + stem,
-            "n=1 c=17 h=7 w=9 " + stem,
+            "n=1 c=1 h=1 w=1", "n=2 c=3 h=6 w=6 " + lenet, "n=1 c=2 h=7 w=33 " + lenet,
+            "n=3 c=1 h=5 w=67 " + lenet, "n=1 c=2 h=7 w=5 kernel_size=2,2 stride=2,2 pad_mode=same",
+            "n=2 c=3 h=8 w=8 " + stem, "n=1 c=17 h=7 w=9 " + stem,
             "n=1 c=2 h=7 w=38 kernel_size=2,3 stride=1,2",
             "n=1 c=2 h=8 w=31 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1",
             // Whole vectors of windows, of which the last overhang by two and three.

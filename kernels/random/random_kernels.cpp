@@ -28,14 +28,10 @@ struct Fill : Draws {
         doc = formula;
         required("n", AttrKind::integer);
         conditions = {"n>=1"};
-        samples = {"n=1",
-                   "n=15",
-                   "n=63",
-                   "n=64",
-                   "n=65",
-                   "n=1009 seed_lo=-3 seed_hi=2 offset_lo=7 offset_hi=1",
-                   "n=16384",
-                   "n=20011 seed_lo=5"};
+        samples = {"n=1",     "n=15",
+                   "n=63",    "n=64",
+                   "n=65",    "n=1009 seed_lo=-3 seed_hi=2 offset_lo=7 offset_hi=1",
+                   "n=16384", "n=20011 seed_lo=5"};
         bench = {"n=4194304"};
     }
 
