@@ -24,7 +24,7 @@ void add_to_bits(const Tensor &one, int steps) {
 }  // namespace
 
 Tensor poisoned(int64_t elements, DType t) {
-    const Tensor memory = Tensor::empty({elements}, t);
+    Tensor memory = Tensor::empty({elements}, t);
     std::memset(memory.raw(), 0xA5, memory.bytes());
     return memory;
 }
