@@ -153,7 +153,7 @@ TEST(Mutants, EquivalentCodePasses) {  // (b - a)^2 instead of (a - b)^2
 // What the local array contains is undefined; the fault makes it a number that counts.
 TEST(Mutants, AnArrayOnTheStackWithoutItsFirstValueIsFound) {
     const std::string op = "softmax_cross_entropy_dlabels";
-    list_all_ops(op_table());
+    if (op_table().names().empty()) list_all_ops(op_table());
     Instance i;
     i.isa = host_isa();
     i.variant = "wide";
