@@ -153,11 +153,10 @@ TEST(Mutants, EquivalentCodePasses) {  // (b - a)^2 instead of (a - b)^2
 // What the local array contains is undefined; the fault makes it a number that counts.
 TEST(Mutants, AnArrayOnTheStackWithoutItsFirstValueIsFound) {
     const std::string op = "softmax_cross_entropy_dlabels";
-    if (op_table().names().empty()) list_all_ops(op_table());
     Instance i;
     i.isa = host_isa();
     i.variant = "wide";
-    Kernel k(op_table().make(op), i);
+    Kernel k(op_of(op), i);
     std::string last;
     for (const std::string &fault : faults_of(k))
         if (fault.starts_with("missing-init: store to peak_intm")) last = fault;
