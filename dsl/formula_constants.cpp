@@ -34,15 +34,17 @@ private:
     }
 };
 
-std::vector<double> collect(const std::string &op, const std::string &dtypes) {
+std::vector<double> collect(const std::string &name, const std::string &dtypes) {
+    OpPtr op = op_table().make(name);
+    if (!op) return {};
     Instance instance;
     instance.dtypes = dtypes;
-    const Kernel kernel(op_table().make(op), instance);
+    const Kernel kernel(std::move(op), instance);
     std::vector<Function> outputs;
     for (const Halide::Func &f : kernel.op->out)
         outputs.push_back(f.function());
     ConstantCollector constants;
-    for (const auto &[name, f] : build_environment(outputs))
+    for (const auto &[func, f] : build_environment(outputs))
         f.accept(&constants);
     return {constants.found.begin(), constants.found.end()};
 }

@@ -96,12 +96,14 @@ Expr atan_gradient(const Expr &x, const Expr &dy) {
     return dy / select(far, x, 1_r + x * x) / select(far, x, 1_r);
 }
 // Returns dy factor / x, for a factor from 1/4 on. It divides first: a small dy times the factor
-// may be subnormal, which x as small makes a usual number again. For a tiny x it divides dy / 4,
-// because dy / x may overflow where the result does not.
+// may be subnormal, which x as small makes a usual number again. Where x is tiny and dy is not, it
+// divides dy / 4, because dy / x may overflow where the result does not.
 Expr log_gradient(const Expr &x, const Expr &dy, double factor) {
-    const Expr is_tiny = abs(x) < math::number(0x1p-100);
-    const Expr quotient = strict_float(select(is_tiny, dy * 0.25_r, dy) / x);
-    return strict_float(quotient * select(is_tiny, math::number(4 * factor), math::number(factor)));
+    const Expr tiny = math::number(0x1p-100);
+    const Expr may_overflow = abs(x) < tiny && abs(dy) > tiny;
+    const Expr quotient = strict_float(select(may_overflow, dy * 0.25_r, dy) / x);
+    return strict_float(quotient *
+                        select(may_overflow, math::number(4 * factor), math::number(factor)));
 }
 // The constants of Klambauer, Unterthiner, Mayr, Hochreiter: "Self-normalizing neural networks",
 // NeurIPS 2017.

@@ -13,6 +13,8 @@ Tensor poisoned(int64_t elements, DType t);
 // Writes `count` NaN, Inf, zeros and 1 to random places, and subnormal numbers if these are few:
 // where several meet in one formula, it underflows in between.
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng);
+// A count with which a few elements of every loop are special.
+inline constexpr int many_specials = 200;
 
 // Fills a tensor of floats with numbers of all magnitudes: with `extreme` any finite numbers of the
 // dtype, else from 2^-20 to 2^8.

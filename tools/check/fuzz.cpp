@@ -13,6 +13,7 @@
 #include "registry/dispatch/planner.h"
 #include "registry/op/names.h"
 #include "tools/check/cancellation.h"
+#include "tools/check/fills.h"
 #include "tools/check/ulps.h"
 
 namespace halyard::check {
@@ -78,7 +79,6 @@ private:
             c.breakpoints = chance(2);
     }
 
-    static constexpr int many_specials = 200;
     static constexpr int max_tries = 50;  // problems drawn for one that a variant takes
 
     // Returns true unless the case's variant refuses the problem, with dense tensors.

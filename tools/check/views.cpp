@@ -2,6 +2,7 @@
 // loops for some of them.
 #include "tools/check/cancellation.h"
 #include "tools/check/check.h"
+#include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/ulps.h"
 
@@ -146,8 +147,6 @@ void check_long_rows(const Op &op, const Options &o, Report &r) {
         }
     }
 }
-
-constexpr int many_specials = 200;
 
 // Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
 // overflow in between, so only functions of one number get those of all magnitudes.

@@ -24,7 +24,7 @@ const std::map<std::string, std::string> behind = {
     {"erfc", "PyTorch's (SLEEF) is the closer"},
     {"mish", "exp and log1p one after the other, in f32"},
     {"gelu_tanh", "a hundredth of its largest error, and an rms of 1.28"},
-    {"softmax", "rows of 33 are summed in two vectors, PyTorch's in more"},
+    {"softmax", "a mean of 1.48 and an rms of 1.60 in rows of 33"},
     {"log_softmax", "x - max - log(sum) is rounded twice"},
     {"cumsum", "PyTorch adds up in double"},
     {"var", "PyTorch adds up in double"},
