@@ -85,7 +85,7 @@ void list_composites(CompositeTable &composites) {
   add_library(halyard_composites OBJECT ${sources} "${generated}/list_composites.cpp")
   set_target_properties(halyard_composites PROPERTIES UNITY_BUILD OFF)
   # Not composite.h: a file's HALYARD_OP_FILE would be unknown to the macro in it.
-  target_precompile_headers(halyard_composites PRIVATE <primitives/primitive.h> <primitives/autograd/views.h> <registry/op/problem.h>)
+  halyard_precompile(halyard_composites <primitives/primitive.h> <primitives/autograd/views.h> <registry/op/problem.h>)
   target_link_libraries(halyard_composites PUBLIC halyard_registry PRIVATE halyard_warnings)
   add_dependencies(halyard_composites halyard_kernel_faces)
 

@@ -204,7 +204,7 @@ void list_all_ops(OpTable &ops) {
   set_property(GLOBAL PROPERTY HALYARD_KERNEL_FACES "${faces}")  # cmake/HalyardComposite.cmake makes a header of them
   add_custom_target(halyard_kernel_faces DEPENDS ${headers})
   _halyard_add_records(halyard_kernels "${generated}/op_files.cpp" ${records})
-  target_precompile_headers(halyard_kernels PRIVATE <registry/dispatch/kernel_on_demand.h> <registry/dispatch/kernel_rows.h>)
+  halyard_precompile(halyard_kernels <registry/dispatch/kernel_on_demand.h> <registry/dispatch/kernel_rows.h>)
   target_include_directories(halyard_kernels PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(halyard_kernels PRIVATE halyard_flags)
   add_custom_target(halyard_kernel_archives DEPENDS ${archives})
