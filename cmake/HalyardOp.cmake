@@ -38,6 +38,8 @@ if(HALYARD_ON_DEMAND AND HALYARD_SANITIZE)
   message(FATAL_ERROR "HALYARD_ON_DEMAND: kernels that are watched by HALYARD_SANITIZE=${HALYARD_SANITIZE} are made ahead of time")
 endif()
 
+set(HALYARD_GENERATORS "" CACHE PATH "folder of another build's generators, of the same sources, that make this build's kernels")
+
 # Refuses what CMake itself would report in terms of the targets below, or not at all. The call stack under a message has its line.
 function(_halyard_check_op FILE NAME)
   set(op "halyard_op(${FILE})")
@@ -128,14 +130,22 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
     list(APPEND flags --on-demand)
     set(what "List of kernels of ${NAME}")
   endif()
+  set(generator $<TARGET_FILE:gen_${NAME}>)
+  set(needs gen_${NAME} ${makers})
+  if(HALYARD_GENERATORS)
+    set(generator "${HALYARD_GENERATORS}/gen_${NAME}")
+    set(needs "${generator}")
+  endif()
   if(HALYARD_SANITIZE)
     list(APPEND flags --sanitize ${HALYARD_SANITIZE})
-    # libHalide keeps what it has built, and a sanitizer can't follow its change of stacks.
-    set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0 HL_COMPILER_STACK_SIZE=0)
+    if(NOT HALYARD_GENERATORS)
+      # libHalide keeps what it has built, and a sanitizer can't follow its change of stacks.
+      set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0 HL_COMPILER_STACK_SIZE=0)
+    endif()
   endif()
   add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp "${HALYARD_FACE_DIR}/${file}.h"
-    COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --faces "${HALYARD_FACE_DIR}" --name ${file} ${flags}
-    DEPENDS gen_${NAME} ${makers}
+    COMMAND ${launcher} ${generator} --out "${HALYARD_KERNEL_DIR}" --faces "${HALYARD_FACE_DIR}" --name ${file} ${flags}
+    DEPENDS ${needs}
     COMMENT "${what}"
     VERBATIM)
 endfunction()
@@ -154,8 +164,9 @@ function(_halyard_gather)
     list(APPEND archives "${HALYARD_KERNEL_DIR}/${file}.kernels.a")
     list(APPEND headers "${HALYARD_FACE_DIR}/${file}.h")
     list(APPEND objects $<TARGET_OBJECTS:op_${op}>)
+    list(APPEND generators gen_${op})
   endforeach()
-  foreach(result declarations pointers lists calls faces records archives headers objects)
+  foreach(result declarations pointers lists calls faces records archives headers objects generators)
     set(${result} "${${result}}" PARENT_SCOPE)
   endforeach()
 endfunction()
@@ -208,6 +219,7 @@ void list_all_ops(OpTable &ops) {
   target_include_directories(halyard_kernels PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(halyard_kernels PRIVATE halyard_flags)
   add_custom_target(halyard_kernel_archives DEPENDS ${archives})
+  add_custom_target(halyard_generators DEPENDS ${generators})  # for builds that take them by HALYARD_GENERATORS
   add_library(halyard_kernel_code INTERFACE)
   target_link_libraries(halyard_kernel_code INTERFACE ${archives})
   add_dependencies(halyard_kernel_code halyard_kernel_archives)

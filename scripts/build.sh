@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # scripts/build.sh [preset [target]]: set-up, then configure where needed, then build into build/<preset>: the kit, or the target.
+# Kernels for asan and tsan are made by the release build's generators: under a sanitizer the compiler in them takes several times as long.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 preset="${1:-release}"
 target="${2:-}"
 ninja_file="build/$preset/build.ninja"
 
 scripts/setup.sh
+case "$preset" in
+    asan | tsan) "$0" release halyard_generators ;;
+esac
 if [ ! -e "$ninja_file" ] || [ CMakePresets.json -nt "$ninja_file" ] || [ scripts/requirements.txt -nt "$ninja_file" ]; then
     phase "configure $preset" cmake --preset "$preset" ${HALIDE_ROOT:+-DHALIDE_ROOT="$HALIDE_ROOT"}
     touch "$ninja_file"
