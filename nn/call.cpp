@@ -169,9 +169,9 @@ std::vector<Tensor> Cell::call_all(const NextInputs &next) const {
     const auto call_one = [this](Tensors x) {
         CallListener *const listener = call_listener();
         if (listener && takes_parameter(*this, x)) listener->refuse("an argument is a parameter");
+        const OpByOpScope inside;
         return call_op_by_op(x);
     };
-    const OpByOpScope inside;
     return replay().run_all(
         next,
         [] {

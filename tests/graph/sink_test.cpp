@@ -246,6 +246,20 @@ TEST_F(Sink, RunsCellsOfUsers) {
     EXPECT_EQ(result(GRAPH_MODE), result(PYNATIVE_MODE));
 }
 
+TEST_F(Sink, CapturesWhatItsRowsCall) {
+    set_context({.mode = GRAPH_MODE});
+    const nn::ReLU prepared;
+    const nn::Identity cell;
+    int calls = 0;
+    const auto next = [&](std::vector<Tensor> &in) {
+        in = {prepared(Tensor::full({2}, calls - 3))};
+        return calls++ < 9;
+    };
+    EXPECT_EQ(cell.call_all(next)[0].to_vector<float>(), std::vector<float>(2, 5));
+    EXPECT_EQ(prepared.graphs().size(), 1u);
+    EXPECT_EQ(cell.graphs().size(), 1u);
+}
+
 TEST_F(Sink, CallsHooksInEachStep) {
     set_context({.mode = GRAPH_MODE});
     const auto rows = batches(4, 6, 6);
