@@ -2,8 +2,8 @@
 
 With --mode graph our graph mode is measured, too, beside our calls op by op, to which all ratios refer.
 
-usage: compare_step.py BUILD_DIR lenet5_step|lenet5_sink|lenet5_nadam|lenet5_lamb|lenet5_asgd|resnet50_step|resnet50_forward [pytorch mindspore ...] [--mode pynative|graph] [--threads N]
-                       [--rounds N] [--python PATH]
+usage: compare_step.py BUILD_DIR BENCHMARK [pytorch mindspore ...] [--mode pynative|graph] [--threads N] [--rounds N] [--python PATH]
+--help lists the benchmarks; the other frameworks have lenet5_step, resnet50_step and resnet50_forward.
 """
 import argparse
 import json
@@ -17,7 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # For each benchmark: the program and the peer's script, the suffix of the peers' names, or None where they don't have it, repetitions, seconds of
 # each.
 BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet_step", None, 9, 0.03), "lenet5_nadam": ("lenet_step", None, 9, 0.03),
-              "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
+              "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03), "dense_step": ("lenet_step", None, 9, 0.03),
+              "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
 
 
 def ours(build, benchmark, threads, mode):
