@@ -185,9 +185,16 @@ void Program::take_memory(std::span<const Tensor> arguments) {
 void Program::forget_memory() {
     for (size_t k = 0; k < memories_.size(); k++) {
         const Role role = graph_.buffers[k].role;
-        const bool is_kept = role == Role::output && graph_.buffers[k].bytes <= most_kept_bytes;
+        const bool is_kept = role == Role::output &&
+                             (keeps_results_ || graph_.buffers[k].bytes <= most_kept_bytes);
         if (changes_memory(role) && !is_kept) memories_[k] = {};
     }
+}
+
+void Program::keep_results(bool on) {
+    if (keeps_results_ == on) return;
+    keeps_results_ = on;
+    if (!on) forget_memory();
 }
 
 std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor &arena) {

@@ -22,6 +22,9 @@ public:
     std::vector<Tensor> run(std::span<const Tensor> arguments, const Tensor &arena);
     // Lets go of the arena.
     void release_arena();
+    // Whether the memory of large results stays with the program, for the next run if nobody else
+    // holds it then. That of small results always does.
+    void keep_results(bool on);
 
     const Graph &graph() const { return graph_; }
     const MemoryPlan &memory() const { return memory_; }
@@ -57,10 +60,11 @@ private:
     std::vector<Step> steps_;
     std::vector<double> numbers_;  // of this run
     // By buffer: the memory, whose first element is the views' reference. Those of arguments and
-    // host steps are only set during a run. Those of small results stay, and are used again if
-    // nobody else holds them any more.
+    // host steps are only set during a run. Those of small results stay, or of all with
+    // keep_results(), and are used again if nobody else holds them any more.
     std::vector<Tensor> memories_;
     std::vector<char> is_written_;  // by buffer: by a node
+    bool keeps_results_ = false;
 };
 
 }  // namespace halyard::graph

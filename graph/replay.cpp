@@ -45,7 +45,8 @@ bool is_power_of_two(uint64_t n) {
 
 // Returns true if the call of this number is recorded again.
 bool is_audited(uint64_t call) {
-    return (call < 1000 && is_power_of_two(call)) || call % 1000 == 0;
+    constexpr uint64_t most_between = 1024;
+    return is_power_of_two(call) || call % most_between == 0;
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, c
     return out;
 }
 
-std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) {
+std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments, Results results) {
     const size_t needed = e.program->memory().bytes;
     if (!arena_.defined() || arena_.bytes() < needed) {
         for (Entry &other : entries_)
@@ -143,11 +144,40 @@ std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) 
         arena_ = {};
         arena_ = memory_of(needed);
     }
+    e.program->keep_results(results == Results::are_computed_again);
     return e.program->run(arguments, arena_);
 }
 
 std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Settings &settings,
                                 const Function &f, const Names &names) {
+    return run_one(arguments, settings, f, names, Results::are_given_away);
+}
+
+// The lock is not held while `next` runs, because that may call the function, too.
+std::vector<Tensor> Replay::run_all(const NextArguments &next,
+                                    const std::function<Settings()> &settings, const Function &f,
+                                    const Names &names) {
+    struct Forget {
+        Replay &r;
+        ~Forget() { r.forget_results(); }
+    } const forget{*this};
+    std::vector<Tensor> arguments;
+    std::vector<Tensor> results;
+    while (next(arguments)) {
+        results.clear();  // so that the next run has its memory
+        results = run_one(arguments, settings(), f, names, Results::are_computed_again);
+    }
+    return results;
+}
+
+void Replay::forget_results() {
+    const std::lock_guard lock(mutex_);
+    for (Entry &e : entries_)
+        if (e.program) e.program->keep_results(false);
+}
+
+std::vector<Tensor> Replay::run_one(std::span<const Tensor> arguments, const Settings &settings,
+                                    const Function &f, const Names &names, Results results) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || shares_memory(arguments)) return f(arguments);
     Entry &e = entry_for(arguments, settings);
@@ -159,7 +189,7 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Setting
     }
     if (!e.program) return capture(e, arguments, f, names);
     if (is_audited(e.calls)) return audit(e, arguments, f);
-    return replay(e, arguments);
+    return replay(e, arguments, results);
 }
 
 std::vector<std::string> Replay::texts() const {

@@ -6,7 +6,7 @@
 // captured runs op by op, which a message says once.
 //
 // What C++ code decides without a tensor is in the capture as it was decided then. The second,
-// fourth, eighth, ... call and every thousandth is recorded again and compared, and GraphError is
+// fourth, eighth, ... call and every 1,024th is recorded again and compared, and GraphError is
 // thrown if the graph is another one.
 #pragma once
 #include <functional>
@@ -51,6 +51,15 @@ public:
     std::vector<Tensor> run(std::span<const Tensor> arguments, const Settings &settings,
                             const Function &f, const Names &names = {});
 
+    // Sets the arguments of the next of several calls. Returns false if there is none.
+    using NextArguments = std::function<bool(std::vector<Tensor> &)>;
+    // Calls run() with the arguments that `next` sets and with settings() until there are none, and
+    // returns the last results. Those of the calls before are not kept: calls of one signature
+    // compute them into the same memory.
+    std::vector<Tensor> run_all(const NextArguments &next,
+                                const std::function<Settings()> &settings, const Function &f,
+                                const Names &names = {});
+
     // Returns true if calls of this thread are captured and replayed: in GRAPH_MODE, outside of
     // other captures, tapes and forced variants.
     static bool is_wanted();
@@ -64,11 +73,16 @@ public:
 
 private:
     struct Entry;
+    // Whether the memory of results is kept for the next call.
+    enum class Results : uint8_t { are_given_away, are_computed_again };
     Entry &entry_for(std::span<const Tensor> arguments, const Settings &settings);
     std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f,
                                 const Names &names);
     std::vector<Tensor> audit(Entry &e, std::span<const Tensor> arguments, const Function &f);
-    std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments);
+    std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments, Results results);
+    std::vector<Tensor> run_one(std::span<const Tensor> arguments, const Settings &settings,
+                                const Function &f, const Names &names, Results results);
+    void forget_results();
     void report(const std::string &reason);
 
     const std::string name_;

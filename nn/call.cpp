@@ -139,14 +139,52 @@ std::vector<std::string> Cell::graphs() const {
     return state_->replay ? state_->replay->texts() : std::vector<std::string>();
 }
 
-std::vector<Tensor> Cell::call(Tensors in) const {
-    if (!runs_graphs() || runs_op_by_op || !graph::Replay::is_wanted()) return call_op_by_op(in);
-    if (!is_captured() || takes_parameter(*this, in)) return call_op_by_op(in);
+bool Cell::is_replayed() const {
+    return runs_graphs() && !runs_op_by_op && graph::Replay::is_wanted();
+}
+
+graph::Replay &Cell::replay() const {
     if (!state_->replay) state_->replay = std::make_shared<graph::Replay>(cls_name());
+    return *state_->replay;
+}
+
+std::vector<Tensor> Cell::call(Tensors in) const {
+    if (!is_replayed() || !is_captured() || takes_parameter(*this, in)) return call_op_by_op(in);
     const OpByOpScope inside;
-    return state_->replay->run(
+    return replay().run(
         in, {{}, settings_fingerprint()}, [this](Tensors x) { return call_op_by_op(x); },
         [this] { return named_tensors(*this); });
+}
+
+std::vector<Tensor> Cell::construct_all(const NextInputs &next) const {
+    std::vector<Tensor> in, out;
+    while (next(in))
+        out = call(in);
+    return out;
+}
+
+std::vector<Tensor> Cell::call_all(const NextInputs &next) const {
+    if (!is_replayed()) return Cell::construct_all(next);
+    if (!is_captured()) return has_hooks() ? Cell::construct_all(next) : construct_all(next);
+    const auto call_one = [this](Tensors x) {
+        CallListener *const listener = call_listener();
+        if (listener && takes_parameter(*this, x)) listener->refuse("an argument is a parameter");
+        const OpByOpScope inside;
+        return call_op_by_op(x);
+    };
+    return replay().run_all(
+        next,
+        [] {
+            return graph::Replay::Settings{{}, settings_fingerprint()};
+        },
+        call_one, [this] { return named_tensors(*this); });
+}
+
+// Returns true if a call does more than construct().
+bool Cell::has_hooks() const {
+    const State &s = *state_;
+    return s.float_type || !s.forward_pre.empty() || !s.forward.empty() ||
+           !s.backward_pre.empty() || !s.backward.empty();
 }
 
 std::vector<Tensor> Cell::call_op_by_op(Tensors in) const {
@@ -154,9 +192,7 @@ std::vector<Tensor> Cell::call_op_by_op(Tensors in) const {
     const State &s = *state_;
     std::optional<StopTape> stop;
     if (!s.grad) stop.emplace();
-    if (!s.float_type && s.forward_pre.empty() && s.forward.empty() && s.backward_pre.empty() &&
-        s.backward.empty())
-        return construct_with_gradient(in);
+    if (!has_hooks()) return construct_with_gradient(in);
     std::vector<Tensor> x = apply_hooks(
         s.forward_pre, list(in), "a forward pre-hook",
         [&](const ForwardPreHook &hook, Tensors now) { return hook(*this, now); });

@@ -11,6 +11,7 @@
 // state that changes while a network runs belongs into a Parameter.
 #pragma once
 #include <concepts>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,6 +44,12 @@ public:
     virtual Tensor construct(const Tensor &x, const Tensor &y, const Tensor &z) const;
     virtual std::vector<Tensor> construct(Tensors in) const;
 
+    // Sets the inputs of the next of several calls. Returns false if there is none.
+    using NextInputs = std::function<bool(std::vector<Tensor> &)>;
+    // Makes the calls of call_all(). A cell overrides it that replays its calls itself; the default
+    // is a loop of call().
+    virtual std::vector<Tensor> construct_all(const NextInputs &next) const;
+
     // Returns the cell's output. Throws ShapeError if it has several; call() returns those.
     template<std::convertible_to<const Tensor &>... T>
     requires(sizeof...(T) > 0) Tensor operator()(const T &...in) const {
@@ -51,6 +58,10 @@ public:
     }
     Tensor operator()(Tensors in) const { return only(call(in)); }
     std::vector<Tensor> call(Tensors in) const;
+    // Calls the cell with all inputs that `next` sets, and returns the last call's outputs; none if
+    // there was no call. In GRAPH_MODE the calls are replayed one after the other, without what a
+    // single call does for its caller, and the memory of outputs is used again.
+    std::vector<Tensor> call_all(const NextInputs &next) const;
 
     // Returns a handwritten gradient, or an empty function (the default). The function maps inputs,
     // outputs and the outputs' gradients to the inputs' gradients. construct() is then not recorded
@@ -159,6 +170,9 @@ private:
     };
     Tensor only(std::vector<Tensor> outputs) const;
     std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> cells_below() const;
+    bool is_replayed() const;
+    bool has_hooks() const;
+    graph::Replay &replay() const;
     std::vector<Tensor> call_op_by_op(Tensors in) const;
     std::vector<Tensor> construct_with_gradient(Tensors in) const;
     std::vector<Tensor> construct_with_backward_hooks(Tensors in) const;
@@ -184,6 +198,9 @@ public:
     template<class T> const T *as() const { return dynamic_cast<const T *>(cell_.get()); }
 
     std::vector<Tensor> construct(Tensors in) const override { return cell().construct(in); }
+    std::vector<Tensor> construct_all(const NextInputs &next) const override {
+        return cell().construct_all(next);
+    }
     Bprop bprop() const override { return cell().bprop(); }
     bool is_captured() const override { return cell().is_captured(); }
     std::string cls_name() const override { return cell().cls_name(); }

@@ -100,15 +100,17 @@ struct Optimizer::State {
 
 bool Optimizer::State::states_numbers() const {
     const Setting &first = settings[0];
-    return rule->numbers(first.rate->at(step()), first.weight_decay, step() + 1).has_value();
+    const int64_t now = step();
+    return rule->numbers({0, first.rate->at(now), first.weight_decay, now + 1}).has_value();
 }
 
 // Returns the rule's numbers of the next step for one parameter after the other.
 std::vector<double> Optimizer::State::numbers() const {
     std::vector<double> all;
     const int64_t now = step();
-    for (const Setting &s : settings) {
-        const auto own = rule->numbers(s.rate->at(now), s.weight_decay, now + 1);
+    for (size_t i = 0; i < settings.size(); i++) {
+        const Setting &s = settings[i];
+        const auto own = rule->numbers({i, s.rate->at(now), s.weight_decay, now + 1});
         all.insert(all.end(), own->begin(), own->end());
     }
     return all;

@@ -58,6 +58,13 @@ struct Update {
     Tensor gradient() const;
 };
 
+// What the numbers of a parameter's next update depend on.
+struct NextUpdate {
+    size_t index;  // of the parameter, by which a rule finds its state
+    double lr, weight_decay;
+    int64_t step;  // counts from 1
+};
+
 class Optimizer {
 public:
     class Rule {
@@ -66,12 +73,11 @@ public:
         // Creates the state. It is called once.
         virtual void prepare(const ParameterTuple &params) = 0;
         virtual void update(const Update &u) = 0;
-        // Returns the numbers that depend on rate and step. update() takes them from
-        // Update::numbers and passes them on as they are, so that captured graphs can compute them
-        // anew in each run. They are as many in every step. A rule that states none, the default,
-        // is not captured: it uses lr and step as it likes.
-        virtual std::optional<std::vector<double>> numbers(double /*lr*/, double /*weight_decay*/,
-                                                           int64_t /*step*/) const {
+        // Returns the numbers that depend on rate and step, or on a state that the host reads.
+        // update() takes them from Update::numbers and passes them on as they are, so that captured
+        // graphs can compute them anew in each run. They are as many in every step. A rule that
+        // states none, the default, is not captured: it uses lr and step as it likes.
+        virtual std::optional<std::vector<double>> numbers(const NextUpdate & /*next*/) const {
             return {};
         }
         // Returns another number for a step in which update() makes other calls.

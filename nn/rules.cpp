@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/optimizer.h"
+#include "primitives/composites/optimizer/lamb.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/formula.h"
@@ -39,9 +40,8 @@ struct SgdRule : Optimizer::Rule {
     }
     void prepare(const ParameterTuple &params) override { v = clone(params, "accum"); }
     // The first step sets the buffer to the gradient, as a step without dampening on zeros does.
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t step) const override {
-        return std::vector{lr, step == 1 ? 0 : o.dampening};
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        return std::vector{next.lr, next.step == 1 ? 0 : o.dampening};
     }
     void update(const Update &u) override {
         F::sgd_(u.p, v[u.index], u.g, u.numbers[0], o.momentum, u.numbers[1], u.weight_decay,
@@ -80,10 +80,10 @@ struct AdamRule : Moments {
         Moments::prepare(params);
         if (amsgrad) max_moments = clone(params, "vhat");
     }
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t step) const override {
-        const auto t = double(step);
-        const double corrected = lr * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        const auto t = double(next.step);
+        const double corrected = next.lr * std::sqrt(1 - std::pow(beta2, t)) /
+                                 (1 - std::pow(beta1, t));
         return std::vector{corrected, -corrected};
     }
     void update(const Update &u) override {
@@ -121,9 +121,8 @@ struct AdamWeightDecayRule : Moments {
     // GCC 12's vectoriser drops the rounding in double(float(v)) for two adjacent values.
     static double rounded(double v) { return Tensor::scalar(v, DType::f32).item(); }
     bool decouples_weight_decay() const override { return true; }
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t /*step*/) const override {
-        return std::vector{lr};
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        return std::vector{next.lr};
     }
     void update(const Update &u) override {
         F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.numbers[0], beta1, beta2, eps,
@@ -139,12 +138,11 @@ struct AdamWRule : Moments {
         if (amsgrad) max_moments = clone(params, "max_exp_avg_sq");
     }
     bool decouples_weight_decay() const override { return true; }
-    std::optional<std::vector<double>> numbers(double lr, double weight_decay,
-                                               int64_t step) const override {
-        const auto t = double(step);
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        const auto t = double(next.step);
         const double root = std::sqrt(1 - std::pow(beta2, t));
-        const double corrected = lr * root / (1 - std::pow(beta1, t));
-        return std::vector{corrected, -corrected, eps * root, 1 - lr * weight_decay};
+        const double corrected = next.lr * root / (1 - std::pow(beta1, t));
+        return std::vector{corrected, -corrected, eps * root, 1 - next.lr * next.weight_decay};
     }
     void update(const Update &u) override {
         const double lr = u.numbers[0];
@@ -178,21 +176,30 @@ struct NAdamRule : Moments {
             product.emplace_back(Tensor::scalar(1, DType::f64), "mu_product." + p.name(), false);
         state_.insert(state_.end(), product.begin(), product.end());
     }
-    void update(const Update &u) override {
-        const auto t = double(u.step);
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        const auto t = double(next.step);
         const double mu = momentum_at(t);
         const double mu_next = momentum_at(t + 1);
-        const double so_far = product[u.index].data().item() * mu;
-        product[u.index].set_data(Tensor::scalar(so_far, DType::f64));
+        const double so_far = product[next.index].data().item() * mu;
+        return std::vector{so_far, mu_next / (1 - so_far * mu_next), (1 - mu) / (1 - so_far),
+                           1 / std::sqrt(1 - std::pow(beta2, t)), -next.lr};
+    }
+    void update(const Update &u) override {
+        const double so_far = u.numbers[0];
+        const double of_mean = u.numbers[1];
+        const double of_gradient = u.numbers[2];
+        const double correction = u.numbers[3];
+        const double minus_lr = u.numbers[4];
+        product[u.index].data().fill(so_far);
         const Tensor g = u.gradient();
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
         update_moving_mean(m1, beta1, g);
         update_moving_mean(m2, beta2, F::square(g));
-        const Tensor along_mean = m1 * (mu_next / (1 - so_far * mu_next));
-        const Tensor along_gradient = g * ((1 - mu) / (1 - so_far));
-        const Tensor size = F::sqrt(m2) * (1 / std::sqrt(1 - std::pow(beta2, t))) + eps;
-        u.p.assign(F::addcdiv(u.p, along_mean + along_gradient, size, -u.lr));
+        const Tensor along_mean = m1 * of_mean;
+        const Tensor along_gradient = g * of_gradient;
+        const Tensor size = F::sqrt(m2) * correction + eps;
+        u.p.assign(F::addcdiv(u.p, along_mean + along_gradient, size, minus_lr));
     }
     double momentum_at(double t) const {
         return beta1 * (1 - 0.5 * std::pow(0.96, t * momentum_decay));
@@ -211,11 +218,10 @@ struct RAdamRule : Moments {
         return longest() - 2 * t * power / (1 - power);
     }
     int64_t phase(int64_t step) const override { return length(step) > 5; }
-    std::optional<std::vector<double>> numbers(double rate, double /*weight_decay*/,
-                                               int64_t step) const override {
-        const auto t = double(step);
-        const double lr = rate / (1 - std::pow(beta1, t));
-        const double now = length(step);
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        const auto t = double(next.step);
+        const double lr = next.lr / (1 - std::pow(beta1, t));
+        const double now = length(next.step);
         if (!(now > 5)) return std::vector{lr};
         const double most = longest();
         const double rectified = std::sqrt((now - 4) * (now - 2) * most /
@@ -240,9 +246,8 @@ struct RAdamRule : Moments {
 struct AdaMaxRule : Moments {
     explicit AdaMaxRule(const AdaMaxOptions &o)
         : Moments("AdaMax", o.beta1, o.beta2, o.eps, "moment1", "moment2") {}
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t step) const override {
-        return std::vector{lr / (1 - std::pow(beta1, double(step)))};
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        return std::vector{next.lr / (1 - std::pow(beta1, double(next.step)))};
     }
     void update(const Update &u) override {
         F::ada_max_(u.p, m[u.index], v[u.index], u.g, u.numbers[0], beta1, beta2, eps,
@@ -254,9 +259,20 @@ struct LambRule : Moments {
     explicit LambRule(const LambOptions &o)
         : Moments("Lamb", o.beta1, o.beta2, o.eps, "lamb_m", "lamb_v") {}
     bool decouples_weight_decay() const override { return true; }
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        const auto t = double(next.step);
+        return std::vector{-next.lr, 1 - std::pow(beta1, t), 1 - std::pow(beta2, t)};
+    }
     void update(const Update &u) override {
-        F::lamb_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps, u.weight_decay, u.scale,
-                 u.step);
+        update_lamb(u.p, m[u.index], v[u.index], u.g,
+                    {.beta1 = beta1,
+                     .beta2 = beta2,
+                     .eps = eps,
+                     .weight_decay = u.weight_decay,
+                     .scale = u.scale,
+                     .minus_lr = u.numbers[0],
+                     .correction1 = u.numbers[1],
+                     .correction2 = u.numbers[2]});
     }
 };
 
@@ -294,10 +310,9 @@ struct LarsRule : Optimizer::Rule {
     }
     bool decouples_weight_decay() const override { return true; }
     // The rate, and the inner rule's numbers.
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t step) const override {
-        auto all = inner->numbers(lr, 0, step);
-        if (all) all->insert(all->begin(), lr);
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        auto all = inner->numbers({next.index, next.lr, 0, next.step});
+        if (all) all->insert(all->begin(), next.lr);
         return all;
     }
     int64_t phase(int64_t step) const override { return inner->phase(step); }

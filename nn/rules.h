@@ -35,9 +35,8 @@ inline void check_positive(const char *optimizer, const char *name, double v) {
 
 // A rule whose only number is the learning rate.
 struct RateRule : Optimizer::Rule {
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t /*step*/) const override {
-        return std::vector{lr};
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        return std::vector{next.lr};
     }
 };
 

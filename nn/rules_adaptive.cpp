@@ -105,10 +105,9 @@ struct FtrlRule : RateRule {
                             "lr_power is " + std::to_string(o.lr_power) + ", expected at most 0");
         }
     }
-    std::optional<std::vector<double>> numbers(double lr, double /*weight_decay*/,
-                                               int64_t /*step*/) const override {
-        check_positive("FTRL", "learning_rate", lr);
-        return std::vector{lr};
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        check_positive("FTRL", "learning_rate", next.lr);
+        return std::vector{next.lr};
     }
     void prepare(const ParameterTuple &params) override {
         s = clone(params, "moments", o.initial_accum);
@@ -140,15 +139,27 @@ struct AsgdRule : Optimizer::Rule {
         state_ = eta;
         average = clone(params, "ax_");
     }
+    double share(int64_t step) const { return 1 / std::max(1.0, double(step) - 1 - o.t0); }
+    bool sets_average(int64_t step) const { return share(step) == 1; }
+    int64_t phase(int64_t step) const override { return sets_average(step); }
+    std::optional<std::vector<double>> numbers(const NextUpdate &next) const override {
+        const auto t = double(next.step);
+        const double rate = next.step == 1 ? next.lr : eta[next.index].data().item();
+        const double later = next.lr / std::pow(1 + o.lambd * next.lr * t, o.alpha);
+        return std::vector{1 - o.lambd * rate, rate, share(next.step), later};
+    }
     void update(const Update &u) override {
-        const auto t = double(u.step);
-        const double rate = u.step == 1 ? u.lr : eta[u.index].data().item();
-        const double mu = 1 / std::max(1.0, t - 1 - o.t0);
-        u.p.assign(u.p * (1 - o.lambd * rate) - u.gradient() * rate);
+        const double kept = u.numbers[0];
+        const double rate = u.numbers[1];
+        const double mu = u.numbers[2];
+        const double later = u.numbers[3];
+        u.p.assign(u.p * kept - u.gradient() * rate);
         const Tensor &mean = average[u.index];
-        mean.assign(mu == 1 ? u.p : mean + (u.p - mean) * mu);
-        eta[u.index].set_data(
-            Tensor::scalar(u.lr / std::pow(1 + o.lambd * u.lr * t, o.alpha), DType::f64));
+        if (sets_average(u.step))
+            mean.assign(u.p);
+        else
+            mean.assign(mean + (u.p - mean) * mu);
+        eta[u.index].data().fill(later);
     }
     ASGDOptions o;
     ParameterTuple eta, average;

@@ -88,20 +88,26 @@ std::vector<std::string> TrainOneStepCell::step_graphs() const {
     return programs_->step.texts();
 }
 
+std::vector<Tensor> TrainOneStepCell::whole_step(Tensors in) const {
+    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
+    update(optimizer_, gradients);
+    return {loss};
+}
+
+std::vector<Tensor> TrainOneStepCell::construct_all(const NextInputs &next) const {
+    if (!graph::Replay::is_wanted() || !optimizer_.is_captured()) return Cell::construct_all(next);
+    return programs_->step.run_all(
+        next, [this] { return settings_of(Captured::whole_step, *sens_, optimizer_); },
+        [this](Tensors x) { return whole_step(x); }, names_of(network_, optimizer_));
+}
+
 std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
-    if (graph::Replay::is_wanted() && optimizer_.is_captured()) {
+    if (!graph::Replay::is_wanted()) return whole_step(in);
+    if (optimizer_.is_captured()) {
         const auto settings = settings_of(Captured::whole_step, *sens_, optimizer_);
-        const auto step = [&](Tensors x) {
-            const auto [loss, gradients] = forward_and_back(network_, optimizer_, x, *sens_);
-            update(optimizer_, gradients);
-            return std::vector<Tensor>{loss};
-        };
-        return programs_->step.run(in, settings, step, names_of(network_, optimizer_));
-    }
-    if (!graph::Replay::is_wanted()) {
-        const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
-        update(optimizer_, gradients);
-        return {loss};
+        return programs_->step.run(
+            in, settings, [this](Tensors x) { return whole_step(x); },
+            names_of(network_, optimizer_));
     }
     report_update(optimizer_, programs_->update_is_reported);
     const auto settings = settings_of(Captured::gradients, *sens_, optimizer_);

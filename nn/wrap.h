@@ -28,6 +28,7 @@ class TrainOneStepCell : public Cell {
 public:
     TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens = 1);
     std::vector<Tensor> construct(Tensors in) const override;
+    std::vector<Tensor> construct_all(const NextInputs &next) const override;
     // In GRAPH_MODE it captures itself: forward and backward pass, and the update, unless
     // Optimizer::is_captured() is false.
     bool is_captured() const override { return false; }
@@ -36,6 +37,7 @@ public:
     std::vector<std::string> step_graphs() const;
 
 private:
+    std::vector<Tensor> whole_step(Tensors in) const;
     AnyCell network_;
     Optimizer optimizer_;
     std::shared_ptr<double> sens_;

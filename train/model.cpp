@@ -113,21 +113,66 @@ void check_min(const char *what, int64_t min, int64_t value) {
     }
 }
 
-// Runs the remaining steps of the epoch.
-void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &step,
-               const Callbacks &callbacks, RunContext &c, bool sunk) {
-    if (sunk) notify(callbacks, &Callback::on_train_step_begin, c);
-    for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch && rows.next(row, c);) {
-        c.step++;
-        c.global_step++;
-        c.learning_rate = c.optimizer->learning_rate();
-        if (!sunk) notify(callbacks, &Callback::on_train_step_begin, c);
-        c.net_outputs = step(row);
+// Takes the row of the epoch's next step. Returns false at the end.
+bool next_step(Rows &rows, dataset::Row &row, RunContext &c) {
+    if (c.stop || c.step >= c.steps_per_epoch || !rows.next(row, c)) return false;
+    c.step++;
+    c.global_step++;
+    c.learning_rate = c.optimizer->learning_rate();
+    return true;
+}
+
+// Returns the loss of a step.
+Tensor loss_of(std::vector<Tensor> outputs) {
+    if (outputs.size() != 1) {
+        throw ShapeError("model", "a training step gives " + std::to_string(outputs.size()) +
+                                      " tensors, expected the loss");
+    }
+    return std::move(outputs[0]);
+}
+
+// Whether a step gets a row's data and label, or all columns.
+enum class StepInputs : uint8_t { data_and_label, all };
+
+void set_inputs(const dataset::Row &row, StepInputs inputs, std::vector<Tensor> &in) {
+    const std::vector<Tensor> &all = row.tensors();
+    in.assign(all.begin(), inputs == StepInputs::all ? all.end() : all.begin() + 2);
+}
+
+void run_steps(Rows &rows, StepInputs inputs, const Callbacks &callbacks, RunContext &c) {
+    std::vector<Tensor> in;
+    for (dataset::Row row; next_step(rows, row, c);) {
+        notify(callbacks, &Callback::on_train_step_begin, c);
+        set_inputs(row, inputs, in);
+        c.net_outputs = loss_of(c.train_network.call(in));
         const bool last = c.step == c.steps_per_epoch;
         c.position.epochs = last ? c.epoch : c.epoch - 1;
         c.position.steps = last ? 0 : c.step;
-        if (!sunk) notify(callbacks, &Callback::on_train_step_end, c);
+        notify(callbacks, &Callback::on_train_step_end, c);
     }
+}
+
+// Runs the steps in one call of the cell, which callbacks see as one step.
+void run_sink(Rows &rows, StepInputs inputs, const Callbacks &callbacks, RunContext &c) {
+    notify(callbacks, &Callback::on_train_step_begin, c);
+    const int64_t before = c.step;
+    dataset::Row row;
+    c.net_outputs = {};  // its memory is used again, unless a callback keeps it
+    std::vector<Tensor> out = c.train_network.call_all([&](std::vector<Tensor> &in) {
+        if (!next_step(rows, row, c)) return false;
+        set_inputs(row, inputs, in);
+        return true;
+    });
+    if (c.step > before) c.net_outputs = loss_of(std::move(out));
+}
+
+// Runs the remaining steps of the epoch.
+void run_epoch(Rows &rows, StepInputs inputs, const Callbacks &callbacks, RunContext &c,
+               bool sunk) {
+    if (sunk)
+        run_sink(rows, inputs, callbacks, c);
+    else
+        run_steps(rows, inputs, callbacks, c);
     if (c.stop) return;
     if (c.step == 0) throw AttrError("model", "the dataset has no row");
     // The epoch is complete even if damaged rows were skipped.
@@ -221,10 +266,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     c.position = {c.epoch, c.global_step % c.steps_per_epoch, options.notes};
     note_steps(c);
     Rows rows(data, counted, size, c.global_step);
-    const auto step = [&](const dataset::Row &row) {
-        return loss_fn_ ? train_network_(row[0], row[1])
-                        : train_network_(nn::Tensors(row.tensors()));
-    };
+    const StepInputs inputs = loss_fn_ ? StepInputs::data_and_label : StepInputs::all;
     notify(callbacks, &Callback::on_train_begin, c);
     while (c.epoch < epochs && !c.stop) {
         c.epoch++;
@@ -232,7 +274,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
         c.eval_results.clear();
         rows.begin_epoch(c.epoch, c.step);
         notify(callbacks, &Callback::on_train_epoch_begin, c);
-        run_epoch(rows, step, callbacks, c, sunk);
+        run_epoch(rows, inputs, callbacks, c, sunk);
         if (sunk) notify(callbacks, &Callback::on_train_step_end, c);
         if (valid && c.epoch % options.valid_frequency == 0) evaluate(*valid, callbacks, c, true);
         notify(callbacks, &Callback::on_train_epoch_end, c);

@@ -13,9 +13,10 @@
 namespace halyard {
 
 struct TrainOptions {
-    // With dataset_sink_mode an epoch has sink_size steps (-1: the whole dataset). The next epoch
-    // continues with the following batch, and callbacks get one step per epoch, the last one.
-    // sink_size has no meaning without dataset_sink_mode.
+    // With dataset_sink_mode an epoch is sink_size steps (-1: the whole dataset) in one call of the
+    // training cell (Cell::call_all). The next epoch continues with the following batch, and
+    // callbacks get one step per epoch, the last one. sink_size has no meaning without
+    // dataset_sink_mode.
     bool dataset_sink_mode = false;
     int64_t sink_size = -1;
     // The part of the training that was done before: whole epochs, and steps of the next one. The

@@ -2,8 +2,8 @@
 
 With --mode graph our graph mode is measured, too, beside our calls op by op, to which all ratios refer.
 
-usage: compare_step.py BUILD_DIR lenet5_step|resnet50_step|resnet50_forward [pytorch mindspore ...] [--mode pynative|graph] [--threads N]
-                       [--rounds N] [--python PATH]
+usage: compare_step.py BUILD_DIR BENCHMARK [pytorch mindspore ...] [--mode pynative|graph] [--threads N] [--rounds N] [--python PATH]
+--help lists the benchmarks; the other frameworks have lenet5_step, resnet50_step and resnet50_forward.
 """
 import argparse
 import json
@@ -14,8 +14,11 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-# For each benchmark: the program, the peer's script, the suffix of the peers' names, repetitions, seconds of each.
-BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
+# For each benchmark: the program and the peer's script, the suffix of the peers' names, or None where they don't have it, repetitions, seconds of
+# each.
+BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet_step", None, 9, 0.03), "lenet5_nadam": ("lenet_step", None, 9, 0.03),
+              "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03), "dense_step": ("lenet_step", None, 9, 0.03),
+              "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
 
 
 def ours(build, benchmark, threads, mode):
@@ -49,12 +52,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build")
     parser.add_argument("benchmark", choices=list(BENCHMARKS))
-    parser.add_argument("frameworks", nargs="*", default=["pytorch"])
+    parser.add_argument("frameworks", nargs="*", default=None)
     parser.add_argument("--mode", choices=["pynative", "graph"], default="pynative")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--python", default=sys.executable)
     args = parser.parse_args()
+    ending = BENCHMARKS[args.benchmark][1]
+    if ending is None and args.frameworks:
+        parser.error(f"the other frameworks' scripts don't have {args.benchmark}")
+    if not args.frameworks:
+        args.frameworks = [] if ending is None else ["pytorch"]
     results = {}
     for _ in range(args.rounds):
         measured = ours(args.build, args.benchmark, args.threads, "pynative")

@@ -1,4 +1,4 @@
-// usage: clip_and_stop [epochs] [folder with train/ and test/]
+// usage: clip_and_stop [epochs] [folder with train/ and test/] [checkpoint]
 // Trains LeNet5 with a learning rate that needs clipped gradients, stops when it no longer
 // improves, and restores the weights of the best epoch.
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include "nn/loss.h"
 #include "nn/wrap.h"
 #include "train/callbacks/plateau.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/model.h"
 
 using namespace halyard;
@@ -31,4 +32,5 @@ int main(int argc, char **argv) {
         {.monitor = "accuracy", .patience = 15, .verbose = true, .restore_best_weights = true});
     model.fit(epochs, train_data, eval_data, {LossMonitor(0), early_stopping});
     std::printf("accuracy: %.4f\n", model.eval(eval_data).at("accuracy"));
+    if (argc > 3) save_checkpoint(network, argv[3]);
 }

@@ -1,3 +1,4 @@
+// usage: custom_network [checkpoint]
 // A custom training network: "Training", section "Custom training network". It prints 32 losses of
 // 0, as in the document, because labels that are all zero have no loss.
 #include <cstdio>
@@ -6,10 +7,11 @@
 #include "nn/loss.h"
 #include "nn/wrap.h"
 #include "primitives/ops/random.h"
+#include "train/checkpoint/checkpoint.h"
 
 using namespace halyard;
 
-int main() {
+int main(int argc, char **argv) {
     const Tensor weight = Tensor::ones({1000, 2048});
     const Tensor bias = Tensor::ones({1000});
     const examples::ReLUReduceMeanDense net(weight, bias, 2048, 1000);
@@ -26,4 +28,5 @@ int main() {
         const Tensor loss = train_network(input, label);
         std::printf("-------loss------ %s\n", loss.text(32).c_str());
     }
+    if (argc > 1) save_checkpoint(net, argv[1]);
 }

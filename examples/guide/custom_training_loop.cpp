@@ -1,4 +1,4 @@
-// usage: custom_training_loop [epochs] [steps of an epoch] [folder]
+// usage: custom_training_loop [epochs] [steps of an epoch] [folder] [checkpoint]
 // A handwritten training loop in place of Model::train: "Training", section "Custom training loop".
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/data/dataset_helper.h"
 
 using namespace halyard;
@@ -32,4 +33,5 @@ int main(int argc, char **argv) {
         std::printf("epoch: %lld/%lld, losses: %.15g\n", (long long)step + 1, (long long)epoch,
                     output.item());
     }
+    if (argc > 4) save_checkpoint(network, argv[4]);
 }

@@ -1,4 +1,4 @@
-// usage: data_sink [epochs] [steps of an epoch] [folder]
+// usage: data_sink [epochs] [steps of an epoch] [folder] [checkpoint]
 // Epochs of sink_size steps with one call of the callbacks each: "On-device execution" and
 // "Training", section "Data sinking".
 #include <cstdio>
@@ -6,6 +6,7 @@
 
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/model.h"
 
 using namespace halyard;
@@ -24,4 +25,5 @@ int main(int argc, char **argv) {
     std::printf("============== Starting Training ==============\n");
     model.train(epoch, ds_train, {LossMonitor()},
                 {.dataset_sink_mode = true, .sink_size = sink_size});
+    if (argc > 4) save_checkpoint(network, argv[4]);
 }

@@ -1,10 +1,12 @@
 // usage: evaluate_while_training [epochs] [epochs between evaluations] [folder with train/, test/]
+// [checkpoint]
 // "Training", section "Evaluating while training".
 #include <cstdlib>
 
 #include "examples/guide/evaluation_callback.h"
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
+#include "train/checkpoint/checkpoint.h"
 
 using namespace halyard;
 
@@ -24,5 +26,6 @@ int main(int argc, char **argv) {
     examples::EvalCallBack::Record epoch_per_eval;
     const examples::EvalCallBack eval_cb(model, eval_data, eval_per_epoch, epoch_per_eval);
     model.train(epoch_size, train_data, {LossMonitor(train_data.get_dataset_size()), eval_cb});
+    if (argc > 4) save_checkpoint(network, argv[4]);
     return epoch_per_eval.acc.empty() ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-// usage: gradient_accumulation [epochs] [folder]
+// usage: gradient_accumulation [epochs] [folder] [checkpoint]
 // Trains LeNet5 in batches of 8 with an update after every 4: the steps of batches of 32 in a
 // quarter of their memory.
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
+#include "train/checkpoint/checkpoint.h"
 
 using namespace halyard;
 
@@ -35,4 +36,5 @@ int main(int argc, char **argv) {
         std::printf("epoch: %lld step: %lld loss is %.6f\n", (long long)epoch + 1, (long long)step,
                     loss.item());
     }
+    if (argc > 3) save_checkpoint(network, argv[3]);
 }

@@ -57,17 +57,53 @@ struct Outcome {
     std::vector<std::string> texts;
 };
 
+// The arguments of a call.
+std::vector<Tensor> arguments_of(const RandomGraph &graph, int call) {
+    return random_tensors(graph.arguments, uint64_t(call) + 100);
+}
+
+// What the calls op by op leave.
+struct Left {
+    std::vector<Tensor> results, arguments, states;  // results and arguments of the last call
+};
+
+// Makes the calls in one sink, and returns what it leaves otherwise than `eager`; "" if nothing.
+std::string compared_sink(const RandomGraph &graph, const Left &eager) {
+    const std::vector<Tensor> states = random_tensors(graph.states, 1);
+    std::vector<Tensor> arguments;
+    int call = 0;
+    const auto next = [&](std::vector<Tensor> &in) {
+        if (call == calls) return false;
+        set_seed(uint64_t(call));
+        arguments = arguments_of(graph, call++);
+        in = arguments;
+        return true;
+    };
+    const auto f = [&](std::span<const Tensor> x) { return evaluate(graph, x, states); };
+    try {
+        graph::Replay replay("graph");
+        const std::vector<Tensor> results = replay.run_all(
+            next, [] { return graph::Replay::Settings(); }, f);
+        std::string wrong = compared("sink's result", eager.results, results);
+        if (wrong.empty()) wrong = compared("sink's argument", eager.arguments, arguments);
+        return wrong.empty() ? compared("sink's state", eager.states, states) : wrong;
+    } catch (const std::exception &e) {
+        return std::string("sink: ") + e.what();
+    }
+}
+
 Outcome check(const RandomGraph &graph) {
     Outcome outcome;
     const std::vector<Tensor> states = random_tensors(graph.states, 1);
     const std::vector<Tensor> eager_states = random_tensors(graph.states, 1);
     graph::Replay replay("graph");
     std::vector<std::vector<Tensor>> results, eager_results;
+    std::vector<Tensor> last_arguments;
     for (int call = 0; call < calls; call++) {
         const std::string number = "call " + std::to_string(call + 1);
-        const auto elements = uint64_t(call) + 100;
-        const std::vector<Tensor> arguments = random_tensors(graph.arguments, elements);
-        const std::vector<Tensor> eager_arguments = random_tensors(graph.arguments, elements);
+        const std::vector<Tensor> arguments = arguments_of(graph, call);
+        const std::vector<Tensor> eager_arguments = arguments_of(graph, call);
+        last_arguments = eager_arguments;
         set_seed(uint64_t(call));
         eager_results.push_back(evaluate(graph, eager_arguments, eager_states));
         set_seed(uint64_t(call));
@@ -91,6 +127,8 @@ Outcome check(const RandomGraph &graph) {
     for (size_t call = 0; call < results.size() && outcome.wrong.empty(); call++)
         outcome.wrong = compared("later, call " + std::to_string(call + 1) + " result",
                                  eager_results[call], results[call]);
+    if (outcome.wrong.empty())
+        outcome.wrong = compared_sink(graph, {eager_results.back(), last_arguments, eager_states});
     return outcome;
 }
 

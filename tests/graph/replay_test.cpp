@@ -32,7 +32,8 @@ namespace {
 
 class GraphMode : public testing::Test {
 protected:
-    void TearDown() override { set_context({.mode = PYNATIVE_MODE}); }
+    void TearDown() override { set_context({.mode = before_}); }
+    const ExecutionMode before_ = get_context().mode;  // HALYARD_MODE's
 };
 
 // A net with what a training step may have: convolutions, batch norm with its running statistics,

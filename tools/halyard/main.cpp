@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     using namespace halyard;
     CLI::App app{"Halyard: operators for CPU, GPU and Ascend, each from one file.", "halyard"};
     app.footer("halyard SUBCOMMAND --help lists a subcommand's options. Environment: HALYARD_ISA, "
-               "HALYARD_THREADS.");
+               "HALYARD_MODE, HALYARD_THREADS.");
     app.set_version_flag("--version", std::string("halyard ") + version(),
                          "Print the kit's version");
     app.require_subcommand(0, 1);

@@ -24,4 +24,25 @@ void DatasetHelper::next() {
     }
 }
 
+Tensor ConnectedNetwork::operator()() const {
+    int64_t left = rows_->steps_per_epoch();
+    std::vector<Tensor> out = network_.call_all([&](std::vector<Tensor> &in) {
+        if (left-- == 0) return false;
+        rows_->next();
+        in = rows_->row_.tensors();
+        return true;
+    });
+    if (out.size() != 1) {
+        throw ShapeError("connect_network_with_dataset", network_.cls_name() + " gives " +
+                                                             std::to_string(out.size()) +
+                                                             " tensors, expected one");
+    }
+    return std::move(out[0]);
+}
+
+ConnectedNetwork connect_network_with_dataset(const nn::AnyCell &network,
+                                              DatasetHelper &dataset_helper) {
+    return {network, dataset_helper};
+}
+
 }  // namespace halyard

@@ -4,9 +4,15 @@
 //   DatasetHelper dataset_helper(data, true, 100);
 //   for (int64_t epoch = 0; epoch < 10; epoch++)
 //       for (const dataset::Row &inputs : dataset_helper) net(inputs[0], inputs[1]);
+//
+// A network that is connected with it makes the steps of an epoch in one call:
+//
+//   const ConnectedNetwork connected = connect_network_with_dataset(net, dataset_helper);
+//   for (int64_t epoch = 0; epoch < 10; epoch++) loss = connected();
 #pragma once
 #include <optional>
 
+#include "nn/cell.h"
 #include "train/data/dataset.h"
 
 namespace halyard {
@@ -40,6 +46,7 @@ public:
     End end() const { return {}; }
 
 private:
+    friend class ConnectedNetwork;
     void next();
     dataset::Dataset dataset_;
     int64_t steps_;
@@ -47,5 +54,23 @@ private:
     uint64_t pass_ = 0;
     dataset::Row row_;
 };
+
+// A cell that takes its inputs from a DatasetHelper, which must outlive it.
+class ConnectedNetwork {
+public:
+    ConnectedNetwork(nn::AnyCell network, DatasetHelper &rows)
+        : network_(std::move(network)), rows_(&rows) {}
+    // Calls the cell with all columns of each row of an epoch (Cell::call_all), and returns the
+    // output of the last call. Throws ShapeError if the cell has several outputs.
+    Tensor operator()() const;
+
+private:
+    nn::AnyCell network_;
+    DatasetHelper *rows_;
+};
+
+// Returns the network with the helper's rows as its inputs.
+ConnectedNetwork connect_network_with_dataset(const nn::AnyCell &network,
+                                              DatasetHelper &dataset_helper);
 
 }  // namespace halyard

@@ -6,6 +6,7 @@
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/composite.h"
 #include "primitives/composites/layout/shapes.h"
+#include "primitives/composites/optimizer/lamb.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/formula.h"
@@ -123,32 +124,21 @@ struct Lamb : CompositeUpdate {
                    "d0=1 d1=7 d2=31 lr=0.1 weight_decay=0.05 scale=0.5 step=2"};
     }
     Result compose(const Call &call) const override {
-        const StopTape stop;
-        const std::vector<Tensor> x = checked(find_op("lamb_"), call.in);
         const int64_t step = call.integer("step");
         if (step < 1)
             throw AttrError("lamb_", "step is " + std::to_string(step) + ", expected 1 or more");
         const double beta1 = call.real("beta1");
         const double beta2 = call.real("beta2");
-        const Tensor &p = x[0];
-        const Tensor &m = x[1];
-        const Tensor &v = x[2];
-        const Tensor r = Tensor::empty(p.shape(), p.dtype());
-        const Primitive direction("lamb_direction",
-                                  {{"beta1", beta1},
-                                   {"beta2", beta2},
-                                   {"eps", call.real("eps")},
-                                   {"weight_decay", call.real("weight_decay")},
-                                   {"scale", call.real("scale")},
-                                   {"correction1", 1 - std::pow(beta1, double(step))},
-                                   {"correction2", 1 - std::pow(beta2, double(step))}});
-        const Tensor out[] = {r, m, v};
-        dispatch_into(direction.op(), x, direction.attrs(), out);
-        const Tensor of_p = norm(p);
-        const Tensor of_r = norm(r);
-        into(p, "addcmul", {p, r, ratio_or_one(of_p, of_r, of_p / of_r)},
-             {{"value", -call.real("lr")}});
-        return {p, m, v};
+        update_lamb(call.in[0], call.in[1], call.in[2], call.in[3],
+                    {.beta1 = beta1,
+                     .beta2 = beta2,
+                     .eps = call.real("eps"),
+                     .weight_decay = call.real("weight_decay"),
+                     .scale = call.real("scale"),
+                     .minus_lr = -call.real("lr"),
+                     .correction1 = 1 - std::pow(beta1, double(step)),
+                     .correction2 = 1 - std::pow(beta2, double(step))});
+        return {call.in[0], call.in[1], call.in[2]};
     }
     void reference(Problem &q) const override {
         const auto step = double(q["step"]);
@@ -260,6 +250,26 @@ struct Lion : CompositeUpdate {
 };
 
 }  // namespace
+
+void update_lamb(const Tensor &p, const Tensor &m, const Tensor &v, const Tensor &g,
+                 const LambNumbers &n) {
+    const StopTape stop;
+    const Tensor in[] = {p, m, v, g};
+    const std::vector<Tensor> x = checked(find_op("lamb_"), in);
+    const Tensor r = Tensor::empty(p.shape(), p.dtype());
+    const Primitive direction("lamb_direction", {{"beta1", n.beta1},
+                                                 {"beta2", n.beta2},
+                                                 {"eps", n.eps},
+                                                 {"weight_decay", n.weight_decay},
+                                                 {"scale", n.scale},
+                                                 {"correction1", n.correction1},
+                                                 {"correction2", n.correction2}});
+    const Tensor out[] = {r, m, v};
+    dispatch_into(direction.op(), x, direction.attrs(), out);
+    const Tensor of_p = norm(p);
+    const Tensor of_r = norm(r);
+    into(p, "addcmul", {p, r, ratio_or_one(of_p, of_r, of_p / of_r)}, {{"value", n.minus_lr}});
+}
 
 HALYARD_COMPOSITES {
     composites.add<Lamb>();

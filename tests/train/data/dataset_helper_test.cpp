@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "primitives/operators.h"
 #include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
 #include "train/data/sources.h"
@@ -42,6 +43,34 @@ TEST(DatasetHelper, SunkEpochsContinueWhereTheyStopped) {
     EXPECT_EQ(epoch(rows), (std::vector<int>{1, 2}));
     EXPECT_EQ(epoch(longer), (std::vector<int>{0, 1, 2, 0, 1, 2, 0}));
     EXPECT_EQ(whole.steps_per_epoch(), 3);
+}
+
+// Adds up what it is called with.
+class Sum : public nn::Cell {
+public:
+    Parameter sum = parameter("sum", Tensor::zeros({1}, DType::i32), false);
+    std::vector<Tensor> construct(nn::Tensors in) const override {
+        sum.set_data(sum.data() * Tensor::full({1}, 10, DType::i32) + in[0]);
+        return {sum.data().copy()};
+    }
+};
+
+TEST(DatasetHelper, AConnectedNetworkRunsAnEpochInACall) {
+    DatasetHelper rows(numbers(3).batch(1), true, 4);
+    const ConnectedNetwork sum = connect_network_with_dataset(Sum(), rows);
+    EXPECT_EQ(sum().item<int>(), 120);
+    EXPECT_EQ(sum().item<int>(), 1201201);
+    const Tensor one = Tensor::ones({1});
+    DatasetHelper two(dataset::TensorDataset({{"x", one}, {"y", one}}));
+    expect_error<ShapeError>("[connect_network_with_dataset] PairOf gives 2 tensors, expected one",
+                             [&] {
+                                 struct PairOf : nn::Cell {
+                                     std::vector<Tensor> construct(nn::Tensors in) const override {
+                                         return {in[0], in[1]};
+                                     }
+                                 };
+                                 connect_network_with_dataset(PairOf(), two)();
+                             });
 }
 
 TEST(DatasetHelper, EachPassHasItsOwnOrder) {
