@@ -59,6 +59,8 @@ std::set<std::string> kernels_called_by(const RegisteredOp &op) {
     throw DispatchError(op.record.name, text);
 }
 
+}  // namespace
+
 const RegisteredOp &exportable(const std::string &name) {
     if (bench::variadic_op(name)) {
         throw DispatchError(name,
@@ -70,6 +72,8 @@ const RegisteredOp &exportable(const std::string &name) {
         throw DispatchError(op.record.name, "can't be exported: it has no kernel for the CPU");
     return op;
 }
+
+namespace {
 
 // Adds the gradient ops of `op`. Returns a note about those that have no kernel, or "".
 std::string add_gradients(const RegisteredOp &op, std::set<const RegisteredOp *> &ops) {

@@ -19,6 +19,9 @@ struct Selection {
 // exported: it has no kernel of its own or none for the CPU.
 Selection selection_of(const std::vector<std::string> &names);
 
+// Returns the op of a name, or throws as selection_of() does.
+const RegisteredOp &exportable(const std::string &name);
+
 // Returns the op's kernels for the CPU.
 std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op);
 

@@ -1,0 +1,275 @@
+#include "tools/export/c99_project.h"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "bench/harness/case.h"
+#include "bench/harness/op_call.h"
+#include "dsl/c99/expressions.h"
+#include "dsl/c99/functions.h"
+#include "registry/base/error.h"
+#include "registry/base/program.h"
+#include "registry/base/text.h"
+#include "registry/base/version.h"
+#include "tools/c99/call_source.h"
+#include "tools/export/cases.h"
+#include "tools/export/selection.h"
+#include "tools/templates.h"
+
+namespace halyard::exporting {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr int64_t max_elements_of_default = 5'000;
+constexpr int64_t max_elements_of_test = int64_t(1)
+                                         << 22;  // of all tensors: the test has them as text
+constexpr size_t columns = 100;
+
+// Returns the op's largest sample of at most max_elements_of_default; its smallest if all are
+// larger.
+std::string default_sample(const Op &op, const std::string &dtypes) {
+    std::string best;
+    int64_t of_best = -1;
+    for (const std::string &sample : op.samples) {
+        const int64_t n = elements_of(check::Case(op, sample, dtypes, 1));
+        const bool fits = n <= max_elements_of_default;
+        const bool best_fits = of_best >= 0 && of_best <= max_elements_of_default;
+        const bool is_better = fits ? !best_fits || n > of_best : !best_fits && n < of_best;
+        if (of_best < 0 || is_better) {
+            best = sample;
+            of_best = n;
+        }
+    }
+    return best;
+}
+
+// A call with its values and its source.
+struct Exported {
+    OpPtr op;
+    std::unique_ptr<check::Case> sample;
+    c99::CallSource source;
+};
+
+Exported exported(const Project &project, const FixedOp &call, std::set<std::string> &names) {
+    const RegisteredOp &registered = exportable(call.op);
+    Exported e;
+    e.op = op_table().make(registered.record.name);
+    if (!e.op)
+        throw DispatchError(call.op, "can't be exported as C99: its source isn't in the kit");
+    const std::string dtypes = bench::dtype_set(registered.record, call.dtypes);
+    const std::string shape = call.shape.empty() ? default_sample(*e.op, dtypes) : call.shape;
+    e.sample = std::make_unique<check::Case>(*e.op, shape, dtypes, 1);
+    if (elements_of(*e.sample) > max_elements_of_test) {
+        throw ShapeError(registered.record.name,
+                         "'" + shape + "' has " + std::to_string(elements_of(*e.sample)) +
+                             " elements, expected at most " +
+                             std::to_string(max_elements_of_test) + " for a test in C");
+    }
+    std::string name = project.name + "_" + registered.record.name;
+    while (name.back() == '_')
+        name.pop_back();
+    const std::string first = name;
+    for (int n = 2; !names.insert(name).second; n++)
+        name = first + "_" + std::to_string(n);
+    std::vector<OperandMeta> in;
+    for (const Tensor &t : e.sample->in)
+        in.push_back(meta_of(t));
+    e.source = c99::source_of(registered, in, e.sample->attrs, name);
+    return e;
+}
+
+// Returns a comment with the call: the tensors' shapes and the attributes.
+std::string comment_of(const Exported &e) {
+    const auto listed = [&](bool outputs) {
+        std::string s;
+        for (const c99::Parameter &p : e.source.parameters) {
+            if (p.is_output != outputs) continue;
+            s += (s.empty() ? "" : " ") + p.name + p.shape.text() + ":" + name_of(p.dtype);
+        }
+        return s;
+    };
+    std::string s = "/* " + e.op->name + ": " + listed(false) + " -> " + listed(true);
+    std::string attributes;
+    for (const auto &[name, value] :
+         check::parse_sample(e.sample->registered.record, e.sample->sample).attrs)
+        attributes += (attributes.empty() ? "; " : " ") + name + "=" + value;
+    return s + attributes + " */\n";
+}
+
+std::string header_of(const Project &project, const std::vector<Exported> &all) {
+    std::string guard = project.name + "_h";
+    std::ranges::transform(guard, guard.begin(), [](unsigned char c) { return std::toupper(c); });
+    std::string s =
+        "/* Operators for one call each, exported by Halyard " + std::string(version()) +
+        ". Tensors are dense, the last\n * dimension innermost; 16-bit floats are their "
+        "bits, and truth values 0 or 1. The functions\n * share static memory: call one "
+        "at a time. */\n#ifndef " +
+        guard + "\n#define " + guard +
+        "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+    for (const Exported &e : all)
+        s += "\n" + comment_of(e) + c99::prototype_of(e.source) + ";\n";
+    return s + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+}
+
+// Returns "static const float x[] = {1.0f, ...};", in lines of at most `columns` characters.
+template<class T> std::string array_text(const std::string &declaration,
+                                         const std::vector<T> &values,
+                                         const std::function<std::string(T)> &text) {
+    std::string s = "static " + declaration + "[" + std::to_string(values.size()) + "] = {";
+    std::string line;
+    for (const T &v : values) {
+        const std::string word = text(v) + ",";
+        if (line.empty() || line.size() + word.size() + 1 > columns) {
+            s += line;
+            line = "\n    " + word;
+        } else {
+            line += " " + word;
+        }
+    }
+    return s + line + "\n};\n";
+}
+
+std::string real_text(double v) {
+    return c99::number_text(Halide::Float(64), v);
+}
+
+// Returns the text of an element as the array's type has it.
+std::string element_text(const void *data, int64_t i, DType t) {
+    const auto integer = [&](auto zero) {
+        return std::to_string(static_cast<const decltype(zero) *>(data)[i]);
+    };
+    switch (t) {
+    case DType::f64:
+        return c99::number_text(Halide::Float(64), static_cast<const double *>(data)[i]);
+    case DType::f32:
+        return c99::number_text(Halide::Float(32), static_cast<const float *>(data)[i]);
+    case DType::f16:
+    case DType::bf16: return integer(uint16_t());
+    case DType::i64: return "INT64_C(" + integer(int64_t()) + ")";
+    case DType::i32: return integer(int32_t());
+    case DType::i8: return integer(int8_t());
+    case DType::u8:
+    case DType::boolean: break;
+    }
+    return integer(uint8_t());
+}
+
+// Returns the test of one call: its tensors, and a function that compares.
+std::string test_of(const Exported &e) {
+    const std::string &name = e.source.name;
+    std::string arrays, arguments, comparisons;
+    size_t input = 0, output = 0;
+    for (const c99::Parameter &p : e.source.parameters) {
+        const std::string array = name + "_" + p.name;
+        arguments += (arguments.empty() ? "" : ", ") + array;
+        const std::string type = c99::c_type_of(p.dtype);
+        if (!p.is_output) {
+            const Tensor &t = e.sample->in[input++];
+            std::vector<int64_t> indices(size_t(t.elements()));
+            for (size_t i = 0; i < indices.size(); i++)
+                indices[i] = int64_t(i);
+            arrays += array_text<int64_t>("const " + type + " " + array, indices, [&](int64_t i) {
+                return element_text(t.raw(), i, p.dtype);
+            });
+            continue;
+        }
+        const TensorSpec &spec = e.op->sig.outputs[output++];
+        const check::ExpectedOutput expected = check::expected_output(*e.op, spec.name, p.dtype,
+                                                                      e.sample->problem);
+        const auto as_called = [&](const std::vector<double> &values) {
+            Array a(e.sample->problem.tensors.at(spec.name).shape);
+            a.v = values;
+            return e.sample->as_called(spec, check::tensor_of(a, DType::f64))
+                .template to_vector<double>();
+        };
+        arrays += "static " + type + " " + array + "[" + std::to_string(p.shape.elements()) +
+                  "];\n";
+        arrays += array_text<double>("const double " + array + "_expected",
+                                     as_called(expected.values), real_text);
+        arrays += array_text<double>("const double " + array + "_allowed",
+                                     as_called(expected.allowed), real_text);
+        const std::string element = array + "[i]";
+        const std::string value = p.dtype == DType::f16    ? "hy_f32_of_f16(" + element + ")"
+                                  : p.dtype == DType::bf16 ? "hy_f32_of_bf16(" + element + ")"
+                                                           : "(double)" + element;
+        comparisons += "    for (i = 0; i < " + std::to_string(p.shape.elements()) +
+                       "; i++)\n        compare(\"" + name + ", " + p.name + "\", i, " + value +
+                       ", " + array + "_expected[i],\n                " + array + "_allowed[i]);\n";
+    }
+    return "\n" + arrays + "\nstatic void test_" + name + "(void) {\n    int32_t i;\n    " + name +
+           "(" + arguments + ");\n" + comparisons + "}\n";
+}
+
+std::string test_source(const Project &project, const std::vector<Exported> &all) {
+    std::set<std::string> helpers;
+    for (const Exported &e : all) {
+        for (const c99::Parameter &p : e.source.parameters) {
+            if (p.is_output && p.dtype == DType::f16) helpers.insert("hy_f32_of_f16");
+            if (p.is_output && p.dtype == DType::bf16) helpers.insert("hy_f32_of_bf16");
+        }
+    }
+    std::string s = "/* Runs each function on a sample and compares its results with those of the "
+                    "op's definition,\n * within the op's error bounds. */\n#include \"" +
+                    project.name +
+                    ".h\"\n\n#include <math.h>\n#include <stdio.h>\n\nstatic int failures;\n\n";
+    if (!helpers.empty()) s += c99::helper_texts(helpers) + "\n";
+    s += "static void compare(const char *what, int32_t i, double got, double expected, double "
+         "allowed) {\n    if (isinf(allowed) || got == expected || (got != got && expected != "
+         "expected)) return;\n    if (fabs(got - expected) <= allowed) return;\n    if (failures++ "
+         "< "
+         "10)\n        printf(\"%s[%ld] is %.17g, expected %.17g, by at most %g\\n\", what, "
+         "(long)i, got,\n               expected, allowed);\n}\n";
+    std::string calls;
+    for (const Exported &e : all) {
+        s += test_of(e);
+        calls += "    test_" + e.source.name + "();\n";
+    }
+    return s + "\nint main(void) {\n" + calls + "    printf(\"%s: " + std::to_string(all.size()) +
+           " functions, %d elements are wrong\\n\", failures ? \"FAILED\" : \"ok\", failures);\n   "
+           " "
+           "return failures != 0;\n}\n";
+}
+
+}  // namespace
+
+WrittenCalls write_c99_project(const Project &project, const std::vector<FixedOp> &calls) {
+    std::vector<Exported> all;
+    std::set<std::string> names;
+    std::vector<std::string> op_names;
+    for (const FixedOp &call : calls) {
+        all.push_back(exported(project, call, names));
+        op_names.push_back(all.back().op->name);
+    }
+    WrittenCalls written;
+    std::vector<c99::CallSource> sources;
+    for (Exported &e : all) {
+        e.sample->solve(*e.op);
+        sources.push_back(e.source);
+        written.functions.push_back(c99::prototype_of(e.source));
+        written.arena_bytes = std::max(written.arena_bytes, e.source.arena_bytes);
+    }
+    const std::map<std::string, std::string> words = {
+        {"@name@", project.name},
+        {"@version@", version()},
+        {"@ops@", join(op_names)},
+        {"@arena@", std::to_string(written.arena_bytes)}};
+    const fs::path parts = installed("share/halyard/export");
+    const fs::path &folder = project.folder;
+    const std::string source = c99::unit_of(sources, "#include \"" + project.name + ".h\"\n\n");
+    const std::string test = test_source(project, all);
+    fs::create_directories(folder);
+    fs::copy_file(parts / "LICENSE", folder / "LICENSE");
+    fs::copy_file(parts / "project/CMakePresets.json", folder / "CMakePresets.json");
+    for (const char *file : {"CMakeLists.txt", "README.md"})
+        write_text(folder / file, filled(text_of(parts / "project/c99" / file), words));
+    write_text(folder / "include" / (project.name + ".h"), header_of(project, all));
+    write_text(folder / "src" / (project.name + ".c"), source);
+    write_text(folder / "test/test.c", test);
+    return written;
+}
+
+}  // namespace halyard::exporting
