@@ -217,8 +217,7 @@ void Kernel::build() {
     const Results results = instance.adjoint_in.empty() ? outputs(types) : differentiate(types);
     if (is_fixed()) fix_scalars();
     const Arithmetic a = arithmetic(types);
-    if (is_c99() && a.kind == Arithmetic::ieee && a.real == Float(32))
-        c99::name_functions(results.funcs);
+    if (is_c99() && a.kind != Arithmetic::exact) c99::name_functions(results.funcs, a.real);
     try {
         interpret(results.funcs, results.storage, a);
     } catch (const DTypeError &e) {

@@ -1,6 +1,7 @@
 #include "dsl/c99/body.h"
 
 #include <algorithm>
+#include <map>
 
 #include "registry/base/error.h"
 
@@ -18,6 +19,7 @@ public:
     BodyPrinter(FunctionContext &c, int64_t arena_begin) : c_(c), arena_(arena_begin) {
         body_.arena_bytes = arena_begin;
         c_.write_line = [this](const std::string &text) { line(text); };
+        c_.accesses = [this](const std::string &name) { declare_now(name); };
     }
 
     Body print(const Stmt &s) {
@@ -35,11 +37,44 @@ private:
     void line(const std::string &text) { body_.text += std::string(depth_ * 4, ' ') + text + "\n"; }
     void block(const Stmt &s) {
         c_.names.open_block();
+        c_.constants.emplace_back();
         depth_++;
         s.accept(this);
         depth_--;
+        c_.constants.pop_back();
         c_.names.close_block();
     }
+
+    // A single value that no line has declared yet: its declaration stands with its first value,
+    // if that is stored in the same block.
+    struct Undeclared {
+        std::string type;
+        size_t depth, at;  // at: where its declaration would stand in the text
+    };
+    std::map<std::string, Undeclared> undeclared_;
+
+    // Inserts the declaration of a single value where its memory begins. Compilers warn of values
+    // that are first stored under a condition.
+    void declare_now(const std::string &name) {
+        const auto found = undeclared_.find(name);
+        if (found == undeclared_.end()) return;
+        const Undeclared value = found->second;
+        undeclared_.erase(found);
+        const std::string text = std::string(value.depth * 4, ' ') + value.type + " " +
+                                 c_.names.of(name) + " = 0;\n";
+        body_.text.insert(value.at, text);
+        for (auto &[other, u] : undeclared_)
+            if (u.at >= value.at) u.at += text.size();
+    }
+    // Returns the beginning of a store to a single value that declares it: "float sum".
+    std::string declaration_of(const Store &op) {
+        const auto found = undeclared_.find(op.name);
+        if (found == undeclared_.end() || found->second.depth != depth_) return "";
+        const std::string type = found->second.type;
+        undeclared_.erase(found);
+        return type + " " + c_.names.of(op.name);
+    }
+
     [[noreturn]] void refuse(const std::string &what) const {
         throw DispatchError(c_.op, "no C99 function: it has no " + what);
     }
@@ -89,7 +124,9 @@ private:
             return;
         }
         const std::string value = text_of(c_, op->value);
-        line(element(c_, op->name, op->index) + " = " + value + ";");
+        const std::string declared = declaration_of(*op);
+        line((declared.empty() ? element(c_, op->name, op->index) : declared) + " = " + value +
+             ";");
     }
     // Returns "+=" and what a store adds to its element, if it adds; a sum of floats only.
     static std::pair<std::string, Expr> accumulation(const Store &op) {
@@ -119,7 +156,7 @@ private:
         c_.single_values.erase(op->name);
         if (elements == 1) {
             c_.single_values.insert(op->name);
-            line(type + " " + name + ";");
+            undeclared_[op->name] = {type, depth_, body_.text.size()};
         } else if (bytes <= max_local_bytes) {
             line(type + " " + name + "[" + std::to_string(elements) + "];");
         } else {
@@ -129,6 +166,7 @@ private:
             body_.arena_bytes = std::max(body_.arena_bytes, arena_);
         }
         op->body.accept(this);
+        undeclared_.erase(op->name);
         arena_ = before;
     }
     void visit(const Realize *op) override { refuse("memory for " + op->name); }

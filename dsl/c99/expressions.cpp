@@ -88,19 +88,21 @@ private:
     // Writes a operator b, both in parentheses if they bind more loosely.
     void binary(const Expr &a, const char *symbol, const Expr &b, Precedence p) {
         const Text left = print(a);
-        const Text right = print(b);
-        // a - b - c needs none, a + (b + c) does: floats don't associate.
-        const bool is_bitwise = p == bitwise || p == shifting;
-        const Precedence least = is_bitwise ? unary : p == logical_or ? equality : p;
-        const Precedence least_right = p == logical_and ? p : is_bitwise ? unary : above(p);
-        const bool is_or = p == logical_or;
-        result_ = {
-            parenthesized(left, is_or && left.precedence == logical_or ? logical_or : least) + " " +
-                symbol + " " +
-                parenthesized(right, is_or && right.precedence == logical_or ? logical_or
-                                     : is_or                                 ? equality
-                                                                             : least_right),
-            p, left.is_data || right.is_data};
+        join(left, symbol, print(b), p);
+    }
+    void join(const Text &left, const char *symbol, const Text &right, Precedence p) {
+        // a - b - c needs no parentheses, a + (b + c) does: floats don't associate.
+        Precedence least_left = p;
+        Precedence least_right = above(p);
+        if (p == bitwise || p == shifting) least_left = least_right = unary;
+        if (p == logical_and) least_right = p;
+        if (p == logical_or) {
+            least_left = left.precedence == logical_or ? logical_or : equality;
+            least_right = right.precedence == logical_or ? logical_or : equality;
+        }
+        result_ = {parenthesized(left, least_left) + " " + symbol + " " +
+                       parenthesized(right, least_right),
+                   p, left.is_data || right.is_data};
     }
 
     // Makes the result a cast of itself.
@@ -114,11 +116,16 @@ private:
                     Precedence p) {
         const Type t = a.type();
         if (t.is_float() && t.bits() == 16) refuse("arithmetic in " + type_text(t));
-        binary(a, symbol, b, p);
-        if (t.is_float()) return;
-        if (is_small(t)) return cast_result(t);
-        if (t.is_int() && result_.is_data)
-            call_helper("hy_" + std::string(name) + "_" + suffix(t), {a, b});
+        const Text left = print(a);
+        const Text right = print(b);
+        if (t.is_int() && !is_small(t) && (left.is_data || right.is_data)) {
+            const std::string helper = "hy_" + std::string(name) + "_" + suffix(t);
+            c_.helpers.insert(helper);
+            result_ = {helper + "(" + left.text + ", " + right.text + ")", primary, true};
+            return;
+        }
+        join(left, symbol, right, p);
+        if (is_small(t)) cast_result(t);
     }
     static std::string type_text(const Type &t) {
         return (t.is_bfloat()  ? "bf"
@@ -193,7 +200,20 @@ private:
 
     void visit(const StringImm *) override { refuse("strings"); }
 
-    void visit(const Cast *op) override { convert(op->value, op->type); }
+    void visit(const Cast *op) override {
+        if (op->type == Float(32) && op->value.type() == Float(64) && !c_.reals.empty()) {
+            const Expr value = simplify(substitute(real_constants(), op->value));
+            if (const auto *number = value.as<FloatImm>()) return real(op->type, number->value);
+        }
+        convert(op->value, op->type);
+    }
+    // Returns the values of real scalars as expressions.
+    std::map<std::string, Expr> real_constants() const {
+        std::map<std::string, Expr> all;
+        for (const auto &[name, value] : c_.reals)
+            all[name] = FloatImm::make(Float(64), value);
+        return all;
+    }
     void convert(const Expr &value, const Type &to) {
         const Type from = value.type();
         if (from == to) return value.accept(this);
@@ -407,6 +427,7 @@ std::string number_text(const Type &t, double value) {
         return bits;
     }
     const bool is_f32 = t.bits() == 32;
+    if (is_f32) value = double(float(value));
     if (std::isnan(value)) return is_f32 ? "NAN" : "(double)NAN";
     if (std::isinf(value)) return value < 0 ? "-INFINITY" : "INFINITY";
     char digits[40];
@@ -427,7 +448,10 @@ std::string text_of(FunctionContext &context, const Expr &e) {
 
 std::string element(FunctionContext &context, const std::string &name, const Expr &index) {
     const std::string &array = context.names.of(name);
-    if (context.single_values.count(name)) return array;
+    if (context.single_values.count(name)) {
+        context.accesses(name);
+        return array;
+    }
     return array + "[" + text_of(context, index) + "]";
 }
 
@@ -443,9 +467,15 @@ void declare_let(FunctionContext &context, const std::string &name, const Expr &
     } else {
         context.bounds.push(name, Interval::everything());
     }
+    const std::string declaration = "const " + type_name(value.type()) + " ";
+    for (auto &block : context.constants) {
+        const auto same = block.find(declaration + text.text);
+        // Elements may have changed since.
+        if (same != block.end() && !text.is_data) return context.names.alias(name, same->second);
+    }
     const std::string declared = context.names.declare(name);
-    context.write_line("const " + type_name(value.type()) + " " + declared + " = " + text.text +
-                       ";");
+    context.constants.back().emplace(declaration + text.text, declared);
+    context.write_line(declaration + declared + " = " + text.text + ";");
 }
 
 }  // namespace halyard::c99

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "Halide.h"
 #include "dsl/c99/names.h"
@@ -29,6 +30,10 @@ struct FunctionContext {
     Halide::Internal::Scope<Halide::Internal::Interval> bounds;
     // Writes a line before the statement that is being written.
     std::function<void(const std::string &)> write_line;
+    // Called for each access to a single value, before the statement is written.
+    std::function<void(const std::string &)> accesses;
+    // Constants in scope by their type and text, in each open block.
+    std::vector<std::map<std::string, std::string>> constants = {{}};
 };
 
 // Declares an integer or a real variable with its value: "const int32_t t = x + 1;".

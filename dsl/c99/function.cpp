@@ -39,7 +39,13 @@ Function function_of(Kernel &kernel, const std::string &name,
             context.reals = reals;
             const std::string head = "(" + parameters(context, op, f.args) + ")";
             const Body body = body_of(context, lower_intrinsics(f.body), arena_begin);
-            return {head, " {\n" + body.text + "}\n", body.arena_bytes, context.helpers};
+            std::string unread;  // compilers warn of parameters that aren't read
+            for (const LoweredArgument &a : f.args) {
+                if (!a.is_buffer()) continue;
+                const std::string &parameter = context.names.declared(a.name);
+                if (!context.names.is_read(parameter)) unread += "    (void)" + parameter + ";\n";
+            }
+            return {head, " {\n" + unread + body.text + "}\n", body.arena_bytes, context.helpers};
         }
     } catch (const Halide::Error &e) {
         throw diagnostic(op, e, kernel.directives);

@@ -247,6 +247,7 @@ static uint16_t hy_f16_of(double x) {
     const double a = fabs(x);
     int exponent;
     if (x != x) return 0x7e00;
+    if (a == 0) return sign;
     if (a >= 65520.0) return (uint16_t)(sign | 0x7c00);
     (void)frexp(a, &exponent);
     exponent = exponent - 1 < -14 ? -14 : exponent - 1;
@@ -263,6 +264,7 @@ static uint16_t hy_bf16_of(double x) {
     const double a = fabs(x);
     int exponent;
     if (x != x) return 0x7fc0;
+    if (a == 0) return sign;
     if (a >= 0x1.ffp127) return (uint16_t)(sign | 0x7f80);
     (void)frexp(a, &exponent);
     exponent = exponent - 1 < -126 ? -126 : exponent - 1;
@@ -283,6 +285,15 @@ static int32_t hy_pow_i32(int32_t a, int32_t b) {
     for (; b > 0; b >>= 1, square *= square)
         if (b & 1) y *= square;
     return (int32_t)y;
+}
+)"},
+    {"hy_pow_i64", {}, R"(/* Powers wrap; a negative power is the reciprocal, rounded towards 0. */
+static int64_t hy_pow_i64(int64_t a, int64_t b) {
+    uint64_t y = 1, square = (uint64_t)a;
+    if (b < 0) return a == 1 ? 1 : a != -1 ? 0 : b % 2 == 0 ? 1 : -1;
+    for (; b > 0; b >>= 1, square *= square)
+        if (b & 1) y *= square;
+    return (int64_t)y;
 }
 )"},
     {"hy_floor_div_f32", {}, R"(static float hy_floor_div_f32(float a, float b) {
@@ -368,13 +379,19 @@ void add_with_calls(const std::string &name, std::set<std::string> &all) {
 }
 
 class NameFunctions : public IRMutator {
+public:
+    explicit NameFunctions(const Type &real) : real_(real) {}
+
+private:
     using IRMutator::visit;
+    const Type real_;
 
     Expr visit(const Call *op) override {
         const Expr e = IRMutator::visit(op);
         const auto *c = e.as<Call>();
         const bool of_reals = c && c->call_type == Call::PureExtern && c->type == Float(64) &&
                               ends_with(c->name, "_f64");
+        if (of_reals && !real_.is_float() && c->name != "pow_f64") return e;
         if (!of_reals || starts_with(c->name, "floor_f") || starts_with(c->name, "ceil_f") ||
             starts_with(c->name, "trunc_f")) {
             return e;
@@ -385,8 +402,9 @@ class NameFunctions : public IRMutator {
 
 }  // namespace
 
-void name_functions(const std::vector<Func> &outputs) {
-    NameFunctions names;
+void name_functions(const std::vector<Func> &outputs, const Type &real) {
+    if (real == Float(64)) return;
+    NameFunctions names(real);
     std::vector<Function> roots;
     for (const Func &f : outputs)
         roots.push_back(f.function());
@@ -398,6 +416,9 @@ FunctionName function_called(const std::string &halide_name) {
     std::string name = halide_name;
     if (starts_with(name, prefix)) name.erase(0, std::string_view(prefix).size());
     if (helper("hy_" + name)) return {"hy_" + name, true};
+    if (starts_with(name, "is_nan_f")) return {"isnan"};
+    if (starts_with(name, "is_inf_f")) return {"isinf"};
+    if (starts_with(name, "is_finite_f")) return {"isfinite"};
     const bool is_f32 = ends_with(name, "_f32");
     if (is_f32 || ends_with(name, "_f64")) name.resize(name.size() - 4);
     const auto other = other_names.find(name);

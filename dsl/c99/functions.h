@@ -11,8 +11,9 @@ namespace halyard::c99 {
 
 // Renames the functions of reals that `outputs` call, before interpret(), to names that stay calls:
 // the source has its own function for each, or C's. Halide's own functions floor, ceil and trunc
-// keep their names, because it derives bounds of them. For f32; f64 needs no renaming.
-void name_functions(const std::vector<Halide::Func> &outputs);
+// keep their names, because it derives bounds of them. In f64 every function stays a call anyway;
+// of integers only pow is renamed, whose formula is long.
+void name_functions(const std::vector<Halide::Func> &outputs, const Halide::Type &real);
 
 // A function that a source may call.
 struct FunctionName {

@@ -1,5 +1,6 @@
 #include "dsl/c99/names.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -10,12 +11,18 @@ namespace halyard::c99 {
 namespace {
 
 constexpr std::array words_of_c = {
-    "INFINITY", "NAN",      "NULL",     "arena",    "auto",     "bool",    "break",  "case",
-    "char",     "const",    "continue", "default",  "do",       "double",  "else",   "enum",
-    "extern",   "float",    "for",      "frexp",    "goto",     "if",      "inline", "int",
-    "ldexp",    "long",     "main",     "register", "restrict", "return",  "short",  "signbit",
-    "signed",   "sizeof",   "static",   "struct",   "switch",   "typedef", "union",  "unsigned",
-    "void",     "volatile", "while"};
+    "INFINITY", "NAN",   "NULL",     "arena",   "auto",     "bool",   "break",    "case",
+    "char",     "const", "continue", "default", "do",       "double", "else",     "enum",
+    "extern",   "float", "for",      "frexp",   "goto",     "if",     "inline",   "int",
+    "isfinite", "isinf", "isnan",    "ldexp",   "long",     "main",   "register", "restrict",
+    "return",   "short", "signbit",  "signed",  "sizeof",   "static", "struct",   "switch",
+    "typedef",  "union", "unsigned", "void",    "volatile", "while"};
+
+// Returns true for a letter or underscore and a number.
+bool is_numbered(const std::string &s) {
+    return s.size() > 1 && std::all_of(s.begin() + 1, s.end(),
+                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+}
 
 // Returns the part of Halide's name that stands for the author's.
 std::string short_name(const std::string &halide_name) {
@@ -24,6 +31,15 @@ std::string short_name(const std::string &halide_name) {
         s.resize(counter);
     for (char &c : s)
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    // Halide calls the partial sums of sum$11 sum_11_intm.
+    if (const size_t suffix = s.rfind("_intm"); suffix != std::string::npos && suffix > 0) {
+        s.resize(suffix);
+        if (const size_t counter = s.find_last_not_of("0123456789");
+            counter > 0 && counter + 1 < s.size() && s[counter] == '_')
+            s.resize(counter);
+    }
+    // Halide numbers the variables that have no name: r544, t13, _0.
+    if (is_numbered(s)) s = s[0] == '_' ? "i" : s.substr(0, 1);
     if (s.empty() || std::isdigit(static_cast<unsigned char>(s[0]))) {
         // A part of a tuple, "sums$2.1".
         const size_t dot = halide_name.rfind('.');
@@ -42,7 +58,7 @@ void Names::open_block() {
 
 void Names::close_block() {
     for (auto d = blocks_.back().rbegin(); d != blocks_.back().rend(); ++d) {
-        used_.erase(d->name);
+        if (!d->name.empty()) used_.erase(d->name);
         if (d->hidden.empty())
             names_.erase(d->halide_name);
         else
@@ -68,8 +84,15 @@ std::string Names::declare(const std::string &halide_name, const std::string &na
     return free;
 }
 
-const std::string &Names::of(const std::string &halide_name) const {
+void Names::alias(const std::string &halide_name, const std::string &name) {
+    const auto before = names_.find(halide_name);
+    blocks_.back().push_back({halide_name, "", before == names_.end() ? "" : before->second});
+    names_[halide_name] = name;
+}
+
+const std::string &Names::of(const std::string &halide_name) {
     const auto at = names_.find(halide_name);
+    if (at != names_.end()) read_.insert(at->second);
     if (at == names_.end()) throw Error("c99", "no variable " + halide_name + " is declared");
     return at->second;
 }

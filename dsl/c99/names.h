@@ -21,16 +21,25 @@ public:
     std::string declare(const std::string &halide_name);
     // Declares a parameter, which has the name `name` if C allows that.
     std::string declare(const std::string &halide_name, const std::string &name);
-    // Returns the name of a variable. Throws Error if it wasn't declared.
-    const std::string &of(const std::string &halide_name) const;
+    // Makes `halide_name` another name of a variable of C, in the innermost block.
+    void alias(const std::string &halide_name, const std::string &name);
+    // Returns the name of a variable, which is then read. Throws Error if it wasn't declared.
+    const std::string &of(const std::string &halide_name);
+    // Returns the name of a variable that was declared, without reading it.
+    const std::string &declared(const std::string &halide_name) const {
+        return names_.at(halide_name);
+    }
+    // Returns true if of() returned this name.
+    bool is_read(const std::string &name) const { return read_.count(name) > 0; }
     bool has(const std::string &halide_name) const { return names_.count(halide_name) > 0; }
 
 private:
     struct Declared {
-        std::string halide_name, name, hidden;  // hidden: the name that it had before
+        // name: "" for an alias. hidden: the name that it had before.
+        std::string halide_name, name, hidden;
     };
     std::map<std::string, std::string> names_;
-    std::set<std::string> used_;
+    std::set<std::string> used_, read_;
     std::vector<std::vector<Declared>> blocks_;
 };
 

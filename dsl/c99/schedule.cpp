@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
+
+#include "dsl/sum_tree.h"
 
 namespace halyard::c99 {
 namespace {
@@ -146,6 +149,34 @@ int depth_of(const Reads &r, const std::vector<Func> &outputs) {
     return depth;
 }
 
+// Sums of more terms are trees.
+constexpr int64_t max_terms_in_a_row = 128;
+constexpr int max_chunk = 64, min_chunk = 8;
+
+// Returns the largest chunk that divides the extent, or else the largest, whose last loop ends
+// early.
+std::vector<int> chunks_of(std::optional<int64_t> extent, bool is_alone) {
+    std::vector<int> all;
+    while (extent && *extent > max_chunk && all.size() < (is_alone ? 2 : 1)) {
+        int chunk = max_chunk;
+        while (chunk >= min_chunk && *extent % chunk != 0)
+            chunk--;
+        all.push_back(chunk >= min_chunk ? chunk : max_chunk);
+        extent = (*extent + all.back() - 1) / all.back();
+    }
+    return all;
+}
+
+// Returns the number of terms of an update; 0 if it isn't constant.
+int64_t terms_of(const Definition &update) {
+    int64_t terms = 1;
+    for (const ReductionVariable &r : update.schedule().rvars()) {
+        const auto extent = as_const_int(simplify(r.extent));
+        terms *= extent ? *extent : 0;
+    }
+    return terms;
+}
+
 }  // namespace
 
 void schedule(const std::vector<Func> &outputs) {
@@ -174,6 +205,11 @@ void schedule(const std::vector<Func> &outputs) {
         const Func &output = outputs[*r.outputs.begin()];
         const std::vector<Var> loops = output.args();
         f.compute_at(output, loops[loops.size() - size_t(depths[name])]);
+    }
+    for (auto &[name, r] : found.reads) {
+        Func f(r.function);
+        for (int k = 0; k < f.num_update_definitions(); k++)
+            if (terms_of(r.function.update(k)) > max_terms_in_a_row) sum_in_tree(f, k, chunks_of);
     }
     for (Func f : outputs)
         f.compute_root();

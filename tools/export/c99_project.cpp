@@ -66,8 +66,8 @@ Exported exported(const Project &project, const FixedOp &call, std::set<std::str
     if (elements_of(*e.sample) > max_elements_of_test) {
         throw ShapeError(registered.record.name,
                          "'" + shape + "' has " + std::to_string(elements_of(*e.sample)) +
-                             " elements, expected at most " +
-                             std::to_string(max_elements_of_test) + " for a test in C");
+                             " elements, expected at most " + std::to_string(max_elements_of_test) +
+                             " for a test in C");
     }
     std::string name = project.name + "_" + registered.record.name;
     while (name.back() == '_')
@@ -106,8 +106,8 @@ std::string header_of(const Project &project, const std::vector<Exported> &all) 
     std::string s =
         "/* Operators for one call each, exported by Halyard " + std::string(version()) +
         ". Tensors are dense, the last\n * dimension innermost; 16-bit floats are their "
-        "bits, and truth values 0 or 1. The functions\n * share static memory: call one "
-        "at a time. */\n#ifndef " +
+        "bits, and truth values 0 or 1. Results don't\n * overlap inputs. The functions "
+        "share static memory: call one at a time. */\n#ifndef " +
         guard + "\n#define " + guard +
         "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
     for (const Exported &e : all)

@@ -1,0 +1,247 @@
+// Compiles C99 with the machine's compiler: how it reads, what it costs, and what it gives.
+#include "tools/c99/call_source.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bench/harness/case.h"
+#include "dsl/all_ops.h"
+#include "dsl/c99/functions.h"
+#include "dsl/kernel.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/error.h"
+#include "registry/base/run_program.h"
+#include "registry/base/temporary_folder.h"
+#include "registry/tensor/dtype.h"
+
+namespace halyard::c99 {
+namespace {
+
+using check::Case;
+using testing::HasSubstr;
+using testing::Not;
+
+// A source, compiled and loaded.
+class Compiled {
+public:
+    explicit Compiled(const std::string &source) {
+        const std::string file = (folder_.path / "source.c").string();
+        const std::string library = (folder_.path / "source.so").string();
+        write_file(file, source, Durability::to_system);
+        const Ended cc = run_program({"cc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror",
+                                      "-fPIC", "-shared", "-o", library, file, "-lm"},
+                                     Keep::output_and_errors);
+        EXPECT_EQ(cc.status, 0) << cc.text << source;
+        handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+        EXPECT_NE(handle_, nullptr);
+    }
+    template<class F> F *get(const char *name) const {
+        return reinterpret_cast<F *>(dlsym(handle_, name));
+    }
+
+private:
+    const TemporaryFolder folder_{"halyard_c99_test"};
+    void *handle_ = nullptr;
+};
+
+void list_ops() {
+    if (op_table().names().empty()) list_all_ops(op_table());
+}
+
+Case case_of(const std::string &op, const std::string &sample, const std::string &dtypes = "f32") {
+    list_ops();
+    return Case(*op_table().make(op), sample, dtypes, 1);
+}
+
+CallSource source_of(const Case &c) {
+    std::vector<OperandMeta> in;
+    for (const Tensor &t : c.in)
+        in.push_back(meta_of(t));
+    return c99::source_of(c.registered, in, c.attrs, "call");
+}
+
+// Runs a call of an op with one input and one output, and compares the result.
+void expect_right(const std::string &name, const std::string &sample) {
+    Case c = case_of(name, sample);
+    const Compiled compiled(unit_of({source_of(c)}, ""));
+    const Tensor y = Tensor::empty(c.output_shape(0), c.out_dtypes[0]);
+    compiled.get<void(const void *, void *)>("call")(c.in[0].raw(), y.raw());
+    const OpPtr op = op_table().make(name);
+    c.solve(*op);
+    const TensorSpec &spec = op->sig.outputs[0];
+    EXPECT_EQ(check::compare(*op, spec.name, c.as_in_signature(spec, y), c.problem), "");
+}
+
+TEST(CallSource, ReadsLikeCodeOfAPerson) {
+    EXPECT_EQ(source_of(case_of("softmax", "n=2 c=5")).text,
+              "void call(const float *x, float *y) {\n"
+              "    for (int32_t n = 0; n < 2; n++) {\n"
+              "        float peak = -INFINITY;\n"
+              "        const int32_t t = n * 5;\n"
+              "        for (int32_t r = 0; r < 5; r++) {\n"
+              "            peak = hy_maxf(peak, x[r + t]);\n"
+              "        }\n"
+              "        float total = 0.0f;\n"
+              "        for (int32_t r = 0; r < 5; r++) {\n"
+              "            total += expf(x[t + r] - peak);\n"
+              "        }\n"
+              "        for (int32_t c = 0; c < 5; c++) {\n"
+              "            const int32_t t2 = t + c;\n"
+              "            y[t2] = expf(x[t2] - peak) * (1.0f / total);\n"
+              "        }\n"
+              "    }\n"
+              "}\n");
+}
+
+TEST(CallSource, HasNoNamesOfHalideAndAllocatesNothing) {
+    for (const char *op : {"layer_norm_kernel", "cumsum", "conv2d", "reduce_sum", "argmax"}) {
+        list_ops();
+        const std::string sample = op_table().make(op)->samples[1];
+        const std::string text = source_of(case_of(op, sample)).text;
+        EXPECT_THAT(text, Not(HasSubstr("$"))) << op;
+        EXPECT_THAT(text, Not(HasSubstr("alloc"))) << op;
+        EXPECT_THAT(text, Not(HasSubstr("halide"))) << op;
+    }
+}
+
+// Without the automatic schedule, each element of a row would compute the row's sum again.
+TEST(CallSource, SoftmaxComputesTwoExponentialsAnElement) {
+    const int64_t rows = 3, columns = 50;
+    Case c = case_of("softmax", "n=3 c=50");
+    std::string unit = unit_of({source_of(c)}, "");
+    for (size_t at = 0; (at = unit.find("expf(", at)) != std::string::npos; at += 8)
+        unit.replace(at, 5, "counted(");
+    const size_t first = unit.find("static float");
+    ASSERT_NE(first, std::string::npos);
+    unit.insert(first, "long calls;\nstatic float counted(float x) {\n    calls++;\n    return "
+                       "expf(x);\n}\n");
+    const Compiled compiled(unit);
+    const Tensor y = Tensor::empty({rows, columns}, DType::f32);
+    compiled.get<void(const void *, void *)>("call")(c.in[0].raw(), y.raw());
+    EXPECT_EQ(*compiled.get<long>("calls"), 2 * rows * columns);
+}
+
+TEST(CallSource, RealAttributesAreConstants) {
+    const std::string text = source_of(case_of("layer_norm_kernel", "n=2 c=3 epsilon=0.25")).text;
+    EXPECT_THAT(text, HasSubstr("0.25f"));
+    EXPECT_THAT(text, Not(HasSubstr("epsilon")));
+}
+
+TEST(CallSource, SumsOfIntegersWrap) {
+    const Case c = case_of("add", "d0=1 d1=1 d2=1", "i32");
+    const Compiled compiled(unit_of({source_of(c)}, ""));
+    const int32_t a = INT32_MAX, b = 1;
+    int32_t sum = 0;
+    compiled.get<void(const int32_t *, const int32_t *, int32_t *)>("call")(&a, &b, &sum);
+    EXPECT_EQ(sum, INT32_MIN);
+}
+
+// Reductions over dimensions that don't lie together: the planner copies the tensor.
+TEST(CallSource, CopiesTensorsIntoTheKernelsOrder) {
+    expect_right("reduce_max", "d0=3 d1=4 d2=5 axis=0,2");
+    expect_right("softmax", "n=4 c=6 axis=0");
+}
+
+TEST(CallSource, RefusesWhatComputesNothing) {
+    try {
+        source_of(case_of("relu", "d0=0 d1=1 d2=4"));
+        FAIL() << "no error";
+    } catch (const Error &e) {
+        EXPECT_STREQ(e.what(), "[relu] no C99 function: the call computes nothing");
+    }
+}
+
+TEST(C99Kernel, IsMadeForACall) {
+    list_ops();
+    Instance i;
+    i.backend = "c99";
+    try {
+        const Kernel kernel(op_table().make("relu"), i);
+        FAIL() << "no error";
+    } catch (const Error &e) {
+        EXPECT_STREQ(e.what(), "[relu] a C99 function is made for one call: give its shape");
+    }
+}
+
+// A source of helpers that aren't static.
+std::string shown(std::string text) {
+    for (size_t at = 0; (at = text.find("static ", at)) != std::string::npos;)
+        text.erase(at, 7);
+    return "#include <math.h>\n#include <stdint.h>\n" + text;
+}
+
+TEST(Helpers, ConvertEvery16BitFloat) {
+    const Compiled c(
+        shown(helper_texts({"hy_f32_of_f16", "hy_f16_of", "hy_f32_of_bf16", "hy_bf16_of"})));
+    for (const char *type : {"f16", "bf16"}) {
+        const bool is_f16 = std::string(type) == "f16";
+        const auto read = c.get<float(uint16_t)>(is_f16 ? "hy_f32_of_f16" : "hy_f32_of_bf16");
+        const auto write = c.get<uint16_t(double)>(is_f16 ? "hy_f16_of" : "hy_bf16_of");
+        float before = 0;
+        for (uint32_t bits = 0; bits < 0x10000; bits++) {
+            const auto h = uint16_t(bits);
+            const float x = read(h);
+            const float expected = is_f16 ? float(Halide::float16_t::make_from_bits(h))
+                                          : float(Halide::bfloat16_t::make_from_bits(h));
+            if (std::isnan(expected)) {
+                EXPECT_TRUE(std::isnan(x));
+                EXPECT_TRUE(std::isnan(read(write(x))));
+                before = x;
+                continue;
+            }
+            ASSERT_EQ(x, expected) << type << " " << bits;
+            ASSERT_EQ(write(x), h) << type << " " << bits;
+            // Halfway to its neighbour it rounds to the even one.
+            const double middle = (double(before) + double(x)) / 2;
+            if (bits % 0x8000 > 0 && std::isfinite(x) && std::isfinite(before)) {
+                ASSERT_EQ(write(middle), bits % 2 ? uint16_t(bits - 1) : h) << type << " " << bits;
+                ASSERT_EQ(write(std::nextafter(middle, x)), h) << type << " " << bits;
+            }
+            before = x;
+        }
+    }
+}
+
+TEST(Helpers, SaturateConversionsToIntegers) {
+    const Compiled c(shown(helper_texts({"hy_to_i8", "hy_to_u8", "hy_to_i32", "hy_to_i64"})));
+    const double nan = std::nan(""), inf = INFINITY;
+    const auto to_i8 = c.get<int8_t(double)>("hy_to_i8");
+    EXPECT_EQ(to_i8(-1e9), -128);
+    EXPECT_EQ(to_i8(127.9), 127);
+    EXPECT_EQ(to_i8(-1.9), -1);
+    EXPECT_EQ(to_i8(nan), 0);
+    const auto to_u8 = c.get<uint8_t(double)>("hy_to_u8");
+    EXPECT_EQ(to_u8(-0.5), 0);
+    EXPECT_EQ(to_u8(255.5), 255);
+    const auto to_i32 = c.get<int32_t(double)>("hy_to_i32");
+    EXPECT_EQ(to_i32(2147483648.0), INT32_MAX);
+    EXPECT_EQ(to_i32(-inf), INT32_MIN);
+    EXPECT_EQ(to_i32(-2147483647.5), -2147483647);
+    const auto to_i64 = c.get<int64_t(double)>("hy_to_i64");
+    EXPECT_EQ(to_i64(inf), INT64_MAX);
+    EXPECT_EQ(to_i64(-9223372036854775808.0), INT64_MIN);
+    EXPECT_EQ(to_i64(9223372036854774784.0), 9223372036854774784);
+}
+
+TEST(Helpers, DivideWithANonNegativeRemainder) {
+    const Compiled c(shown(helper_texts({"hy_div_i32", "hy_mod_i32"})));
+    const auto divide = c.get<int32_t(int32_t, int32_t)>("hy_div_i32");
+    const auto remainder = c.get<int32_t(int32_t, int32_t)>("hy_mod_i32");
+    for (const int32_t a : {-7, -6, -1, 0, 1, 6, 7, INT32_MIN, INT32_MAX}) {
+        for (const int32_t b : {-3, -2, 1, 2, 3, 1000}) {
+            const int32_t q = divide(a, b), r = remainder(a, b);
+            EXPECT_EQ(int64_t(q) * b + r, a) << a << " by " << b;
+            EXPECT_GE(r, 0);
+            EXPECT_LT(r, std::abs(b));
+        }
+        EXPECT_EQ(divide(a, 0), 0);
+        EXPECT_EQ(remainder(a, 0), 0);
+        EXPECT_EQ(remainder(a, -1), 0);
+    }
+}
+
+}  // namespace
+}  // namespace halyard::c99
