@@ -18,10 +18,11 @@ constexpr std::array words_of_c = {
     "return",   "short", "signbit",  "signed",  "sizeof",   "static", "struct",   "switch",
     "typedef",  "union", "unsigned", "void",    "volatile", "while"};
 
-// Returns true for a letter or underscore and a number.
-bool is_numbered(const std::string &s) {
-    return s.size() > 1 && std::all_of(s.begin() + 1, s.end(),
-                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+// Returns true for a name that Halide made up: r, t or an underscore, and a number.
+bool is_made_up(const std::string &s) {
+    return s.size() > 1 && std::string("rt_").find(s[0]) != std::string::npos &&
+           std::all_of(s.begin() + 1, s.end(),
+                       [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 // Returns the part of Halide's name that stands for the author's.
@@ -39,7 +40,7 @@ std::string short_name(const std::string &halide_name) {
             s.resize(counter);
     }
     // Halide numbers the variables that have no name: r544, t13, _0.
-    if (is_numbered(s)) s = s[0] == '_' ? "i" : s.substr(0, 1);
+    if (is_made_up(s)) s = s[0] == '_' ? "i" : s.substr(0, 1);
     if (s.empty() || std::isdigit(static_cast<unsigned char>(s[0]))) {
         // A part of a tuple, "sums$2.1".
         const size_t dot = halide_name.rfind('.');

@@ -25,8 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t max_elements_of_default = 5'000;
-constexpr int64_t max_elements_of_test = int64_t(1)
-                                         << 22;  // of all tensors: the test has them as text
+constexpr int64_t max_elements_of_test = int64_t(1) << 22;  // of inputs: the test has them as text
 constexpr size_t columns = 100;
 
 // Returns the op's largest sample of at most max_elements_of_default; its smallest if all are
@@ -54,6 +53,47 @@ struct Exported {
     c99::CallSource source;
 };
 
+// Returns the number of elements of a call's inputs; 0 if there is no such call, which making it
+// reports.
+int64_t elements_of_inputs(const Op &op, const std::string &shape, const std::string &dtypes) {
+    int64_t elements = 0;
+    try {
+        const auto inputs = check::call_of(op, check::parse_sample(op, shape), dtypes).second;
+        for (const OperandMeta &m : inputs)
+            elements += m.shape.elements();
+    } catch (const Error &) {
+        return 0;
+    }
+    return elements;
+}
+
+// Throws ShapeError if a test in C would be too long. The call isn't made: it might not fit memory.
+void require_few_elements(const Op &op, const std::string &shape, const std::string &dtypes) {
+    const int64_t elements = elements_of_inputs(op, shape, dtypes);
+    if (elements <= max_elements_of_test) return;
+    throw ShapeError(op.name, "'" + shape + "' has " + std::to_string(elements) +
+                                  " elements of inputs, expected at most " +
+                                  std::to_string(max_elements_of_test) + " for a test in C");
+}
+
+// Solves the problem. Throws AttrError if the kit's kernel has other results: the text isn't a
+// problem of the reference, which knows of no other axis than the record's.
+void solve(const Op &op, check::Case &c) {
+    c.solve(op);
+    const std::vector<Tensor> results = dispatch(c.registered, c.in, c.attrs);
+    for (size_t k = 0; k < results.size(); k++) {
+        const TensorSpec &spec = op.sig.outputs[k];
+        const Tensor got = c.as_in_signature(spec, results[k]);
+        const std::string error = check::compare(op, spec.name, got, c.problem);
+        if (error.empty()) continue;
+        throw AttrError(op.name, "'" + c.sample +
+                                     "' isn't a problem of the op's reference, which gives other "
+                                     "results than its kernel; write dimensions in the record's "
+                                     "order, and no axis: " +
+                                     error);
+    }
+}
+
 Exported exported(const Project &project, const FixedOp &call, std::set<std::string> &names) {
     const RegisteredOp &registered = exportable(call.op);
     Exported e;
@@ -62,13 +102,8 @@ Exported exported(const Project &project, const FixedOp &call, std::set<std::str
         throw DispatchError(call.op, "can't be exported as C99: its source isn't in the kit");
     const std::string dtypes = bench::dtype_set(registered.record, call.dtypes);
     const std::string shape = call.shape.empty() ? default_sample(*e.op, dtypes) : call.shape;
+    require_few_elements(*e.op, shape, dtypes);
     e.sample = std::make_unique<check::Case>(*e.op, shape, dtypes, 1);
-    if (elements_of(*e.sample) > max_elements_of_test) {
-        throw ShapeError(registered.record.name,
-                         "'" + shape + "' has " + std::to_string(elements_of(*e.sample)) +
-                             " elements, expected at most " + std::to_string(max_elements_of_test) +
-                             " for a test in C");
-    }
     std::string name = project.name + "_" + registered.record.name;
     while (name.back() == '_')
         name.pop_back();
@@ -247,7 +282,7 @@ WrittenCalls write_c99_project(const Project &project, const std::vector<FixedOp
     WrittenCalls written;
     std::vector<c99::CallSource> sources;
     for (Exported &e : all) {
-        e.sample->solve(*e.op);
+        solve(*e.op, *e.sample);
         sources.push_back(e.source);
         written.functions.push_back(c99::prototype_of(e.source));
         written.arena_bytes = std::max(written.arena_bytes, e.source.arena_bytes);
