@@ -8,6 +8,7 @@
 #include "registry/base/error.h"
 #include "registry/dispatch/force.h"
 #include "registry/dispatch/planner.h"
+#include "tools/c99/elements.h"
 #include "tools/fixed_call.h"
 
 namespace halyard::c99 {
@@ -28,19 +29,12 @@ Plan plan_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attr
     return plan;
 }
 
-Shape dense_strides_of(const Shape &shape) {
-    Shape strides = shape;
-    int64_t step = 1;
-    for (int d = shape.rank(); d-- > 0; step *= shape[d])
-        strides[d] = step;
-    return strides;
-}
-
 // Writes the function that callers see around the one that Halide made: the plan's loops, and
 // copies of tensors that are stored in another order of dimensions.
 class Wrapper {
 public:
-    Wrapper(const Plan &plan, CallSource &call) : plan_(plan), call_(call) {}
+    Wrapper(const Plan &plan, std::span<const OperandMeta> in, CallSource &call)
+        : plan_(plan), in_(in), call_(call) {}
 
     static bool is_needed(const Plan &p) {
         const auto is_copied = [](const Plan::Buffer &b) { return !b.copy_order.empty(); };
@@ -74,6 +68,7 @@ public:
 
 private:
     const Plan &plan_;
+    std::span<const OperandMeta> in_;
     CallSource &call_;
     std::vector<int64_t> offsets_;  // of copies in the arena; -1: not copied
     std::string lines_;
@@ -114,7 +109,7 @@ private:
     void copy(size_t k) {
         const Plan::Buffer &b = buffer(k);
         const Shape &shape = call_.parameters[k].shape;
-        const Shape strides = dense_strides_of(shape);
+        const Shape strides = k < in_.size() ? in_[k].strides : dense_strides(shape);
         const int missing = b.copy_shape.rank() - shape.rank();
         std::string index;
         for (const int d : b.copy_order) {
@@ -154,13 +149,12 @@ void add_parameters(CallSource &call, const Plan &plan, std::span<const OperandM
     Names names;
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &name = sig.inputs[k].name;
-        call.parameters.push_back(
-            {names.declare("input " + name, name), in[k].dtype, in[k].shape, false});
+        call.parameters.push_back({names.declare("input " + name, name), in[k].dtype, in[k].shape});
     }
     for (size_t k = 0; k < plan.outputs.size(); k++) {
         const std::string &name = sig.outputs[k].name;
         call.parameters.push_back({names.declare("output " + name, name), plan.outputs[k].dtype,
-                                   plan.outputs[k].shape, true});
+                                   plan.outputs[k].shape, true, true});
     }
 }
 
@@ -185,38 +179,24 @@ Function kernel_of(const Plan &plan, const Attrs &attrs, const std::string &name
 
 }  // namespace
 
-const char *c_type_of(DType t) {
-    switch (t) {
-    case DType::f64: return "double";
-    case DType::f32: return "float";
-    case DType::f16:
-    case DType::bf16: return "uint16_t";
-    case DType::i64: return "int64_t";
-    case DType::i32: return "int32_t";
-    case DType::i8: return "int8_t";
-    case DType::u8:
-    case DType::boolean: break;
-    }
-    return "uint8_t";
-}
-
 std::string prototype_of(const CallSource &call) {
     std::string text;
     for (const Parameter &p : call.parameters) {
         text += text.empty() ? "" : ", ";
-        text += p.is_output ? "" : "const ";
+        text += p.is_written ? "" : "const ";
         text += std::string(c_type_of(p.dtype)) + " *" + p.name;
     }
     return "void " + call.name + "(" + text + ")";
 }
 
 CallSource source_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
-                     const std::string &name) {
+                     const std::string &name, int64_t arena_begin) {
     const Plan plan = plan_of(op, in, attrs);
     CallSource call;
     call.name = name;
+    call.arena_bytes = arena_begin;
     add_parameters(call, plan, in);
-    Wrapper wrapper(plan, call);
+    Wrapper wrapper(plan, in, call);
     const bool is_wrapped = Wrapper::is_needed(plan);
     if (is_wrapped) wrapper.plan_copies();
     const std::string inner = is_wrapped ? name + "_part" : name;

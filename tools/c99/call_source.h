@@ -15,6 +15,7 @@ struct Parameter {
     DType dtype = DType::f32;
     Shape shape;
     bool is_output = false;
+    bool is_written = false;  // also of an input: a running mean
 };
 
 struct CallSource {
@@ -25,14 +26,12 @@ struct CallSource {
     std::set<std::string> helpers;      // that it calls (dsl/c99/functions.h)
 };
 
-// Returns the C type in which elements of a dtype are stored: 16-bit floats as their bits.
-const char *c_type_of(DType t);
-
-// Returns the source of a call whose inputs are dense and have these dtypes and shapes. Throws
-// Error, with the reason, for a call that the op refuses, that computes nothing, or that can't be
-// stated in C99. The op is one of op_table().
+// Returns the source of a call with inputs of these dtypes, shapes and strides, and dense outputs.
+// The first `arena_begin` bytes of the arena are its caller's. Throws Error, with the reason, for a
+// call that the op refuses, that computes nothing, or that can't be stated in C99. The op is one of
+// op_table().
 CallSource source_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
-                     const std::string &name);
+                     const std::string &name, int64_t arena_begin = 0);
 
 // Returns "void softmax(const float *x, float *y)".
 std::string prototype_of(const CallSource &call);

@@ -11,7 +11,7 @@
 #include "registry/base/atomic_file.h"
 #include "registry/base/run_program.h"
 #include "registry/base/temporary_folder.h"
-#include "tools/c99/call_source.h"
+#include "tools/c99/graph_source.h"
 #include "tools/check/check.h"
 #include "tools/check/fills.h"
 #include "tools/check/guard.h"
@@ -44,13 +44,10 @@ std::vector<Call> calls_of(const Op &op, const Options &o, Report &r) {
         for (auto &sample : o.quick ? quick_samples_of(op, dtypes) : op.samples) {
             begin_step("c " + dtypes + " '" + sample + "', its source");
             const Case c(op, sample, dtypes, 6);
-            std::vector<OperandMeta> in;
-            for (const Tensor &t : c.in)
-                in.push_back(meta_of(t));
             try {
-                calls.push_back({dtypes, sample,
-                                 c99::source_of(c.registered, in, c.attrs,
-                                                "call_" + std::to_string(calls.size()))});
+                const std::string name = "call_" + std::to_string(calls.size());
+                calls.push_back(
+                    {dtypes, sample, c99::source_of_call(c.registered, c.in, c.attrs, name)});
             } catch (const Error &e) {
                 r.skip(dtypes + ": " + reason(e));
             }
@@ -146,7 +143,6 @@ void run_call(const Op &op, const Call &call, CompiledCalls::Entry entry, Report
 }  // namespace
 
 void check_c99(const Op &op, const Options &o, Report &r) {
-    if (op.form == Form::composite) return r.skip("composed of other ops");
     const std::vector<Call> calls = calls_of(op, o, r);
     if (calls.empty()) return;
     std::optional<CompiledCalls> compiled;

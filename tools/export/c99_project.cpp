@@ -2,20 +2,20 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "bench/harness/case.h"
 #include "bench/harness/op_call.h"
-#include "dsl/c99/expressions.h"
 #include "dsl/c99/functions.h"
+#include "primitives/primitive.h"
 #include "registry/base/error.h"
 #include "registry/base/program.h"
 #include "registry/base/text.h"
 #include "registry/base/version.h"
-#include "tools/c99/call_source.h"
+#include "tools/c99/elements.h"
+#include "tools/c99/graph_source.h"
 #include "tools/export/cases.h"
 #include "tools/export/selection.h"
 #include "tools/templates.h"
@@ -26,7 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t max_elements_of_default = 5'000;
 constexpr int64_t max_elements_of_test = int64_t(1) << 22;  // of inputs: the test has them as text
-constexpr size_t columns = 100;
 
 // Returns the op's largest sample of at most max_elements_of_default; its smallest if all are
 // larger.
@@ -80,7 +79,7 @@ void require_few_elements(const Op &op, const std::string &shape, const std::str
 // problem of the reference, which knows of no other axis than the record's.
 void solve(const Op &op, check::Case &c) {
     c.solve(op);
-    const std::vector<Tensor> results = dispatch(c.registered, c.in, c.attrs);
+    const std::vector<Tensor> results = Primitive(c.registered, c.attrs).run(c.in);
     for (size_t k = 0; k < results.size(); k++) {
         const TensorSpec &spec = op.sig.outputs[k];
         const Tensor got = c.as_in_signature(spec, results[k]);
@@ -95,7 +94,7 @@ void solve(const Op &op, check::Case &c) {
 }
 
 Exported exported(const Project &project, const FixedOp &call, std::set<std::string> &names) {
-    const RegisteredOp &registered = exportable(call.op);
+    const RegisteredOp &registered = op_called(call.op);
     Exported e;
     e.op = op_table().make(registered.record.name);
     if (!e.op)
@@ -110,10 +109,7 @@ Exported exported(const Project &project, const FixedOp &call, std::set<std::str
     const std::string first = name;
     for (int n = 2; !names.insert(name).second; n++)
         name = first + "_" + std::to_string(n);
-    std::vector<OperandMeta> in;
-    for (const Tensor &t : e.sample->in)
-        in.push_back(meta_of(t));
-    e.source = c99::source_of(registered, in, e.sample->attrs, name);
+    e.source = c99::source_of_call(registered, e.sample->in, e.sample->attrs, name);
     return e;
 }
 
@@ -150,49 +146,6 @@ std::string header_of(const Project &project, const std::vector<Exported> &all) 
     return s + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
-// Returns "static const float x[] = {1.0f, ...};", in lines of at most `columns` characters.
-template<class T> std::string array_text(const std::string &declaration,
-                                         const std::vector<T> &values,
-                                         const std::function<std::string(T)> &text) {
-    std::string s = "static " + declaration + "[" + std::to_string(values.size()) + "] = {";
-    std::string line;
-    for (const T &v : values) {
-        const std::string word = text(v) + ",";
-        if (line.empty() || line.size() + word.size() + 1 > columns) {
-            s += line;
-            line = "\n    " + word;
-        } else {
-            line += " " + word;
-        }
-    }
-    return s + line + "\n};\n";
-}
-
-std::string real_text(double v) {
-    return c99::number_text(Halide::Float(64), v);
-}
-
-// Returns the text of an element as the array's type has it.
-std::string element_text(const void *data, int64_t i, DType t) {
-    const auto integer = [&](auto zero) {
-        return std::to_string(static_cast<const decltype(zero) *>(data)[i]);
-    };
-    switch (t) {
-    case DType::f64:
-        return c99::number_text(Halide::Float(64), static_cast<const double *>(data)[i]);
-    case DType::f32:
-        return c99::number_text(Halide::Float(32), static_cast<const float *>(data)[i]);
-    case DType::f16:
-    case DType::bf16: return integer(uint16_t());
-    case DType::i64: return "INT64_C(" + integer(int64_t()) + ")";
-    case DType::i32: return integer(int32_t());
-    case DType::i8: return integer(int8_t());
-    case DType::u8:
-    case DType::boolean: break;
-    }
-    return integer(uint8_t());
-}
-
 // Returns the test of one call: its tensors, and a function that compares.
 std::string test_of(const Exported &e) {
     const std::string &name = e.source.name;
@@ -204,29 +157,24 @@ std::string test_of(const Exported &e) {
         const std::string type = c99::c_type_of(p.dtype);
         if (!p.is_output) {
             const Tensor &t = e.sample->in[input++];
-            std::vector<int64_t> indices(size_t(t.elements()));
-            for (size_t i = 0; i < indices.size(); i++)
-                indices[i] = int64_t(i);
-            arrays += array_text<int64_t>("const " + type + " " + array, indices, [&](int64_t i) {
-                return element_text(t.raw(), i, p.dtype);
-            });
+            arrays += c99::array_text((p.is_written ? "static " : "static const ") + type + " " +
+                                          array,
+                                      t.raw(), t.elements(), p.dtype);
             continue;
         }
         const TensorSpec &spec = e.op->sig.outputs[output++];
         const check::ExpectedOutput expected = check::expected_output(*e.op, spec.name, p.dtype,
                                                                       e.sample->problem);
-        const auto as_called = [&](const std::vector<double> &values) {
+        const auto doubles = [&](const std::string &what, const std::vector<double> &values) {
             Array a(e.sample->problem.tensors.at(spec.name).shape);
             a.v = values;
-            return e.sample->as_called(spec, check::tensor_of(a, DType::f64))
-                .template to_vector<double>();
+            const Tensor t = e.sample->as_called(spec, check::tensor_of(a, DType::f64));
+            return c99::array_text("static const double " + array + what, t.raw(), t.elements(),
+                                   DType::f64);
         };
         arrays += "static " + type + " " + array + "[" + std::to_string(p.shape.elements()) +
                   "];\n";
-        arrays += array_text<double>("const double " + array + "_expected",
-                                     as_called(expected.values), real_text);
-        arrays += array_text<double>("const double " + array + "_allowed",
-                                     as_called(expected.allowed), real_text);
+        arrays += doubles("_expected", expected.values) + doubles("_allowed", expected.allowed);
         const std::string element = array + "[i]";
         const std::string value = p.dtype == DType::f16    ? "hy_f32_of_f16(" + element + ")"
                                   : p.dtype == DType::bf16 ? "hy_f32_of_bf16(" + element + ")"

@@ -1,5 +1,5 @@
 // Compiles C99 with the machine's compiler: how it reads, what it costs, and what it gives.
-#include "tools/c99/call_source.h"
+#include "tools/c99/graph_source.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -178,6 +178,36 @@ TEST(CallSource, LoopsAroundTheKernel) {
                 HasSubstr("call_part("));
     expect_same("sub", {}, {{4, 1, 5}, {2, 1, 3, 1}});
     expect_same("reduce_max", {"axis=1"}, {{2, 3, 4, 5}});
+}
+
+// A composite is the calls that it makes; one that is made twice is written once.
+TEST(CallSource, CompositesAreTheirCalls) {
+    const Case c = case_of("layer_norm", "n=2 c=3");
+    const std::string text = source_of_call(c.registered, c.in, c.attrs, "call").text;
+    EXPECT_THAT(text, HasSubstr("static void call_1_layer_norm_kernel("));
+    EXPECT_THAT(text, HasSubstr("    call_1_layer_norm_kernel(x, gamma, beta, y);\n}\n"));
+}
+
+TEST(CallSource, CompositesWriteTheInputsThatTheyUpdate) {
+    list_ops();
+    const OpPtr op = op_table().make("batch_norm");
+    for (const std::string &sample : op->samples) {
+        const Case c = case_of("batch_norm", sample);
+        const CallSource call = source_of_call(c.registered, c.in, c.attrs, "call");
+        const bool is_training = sample.find("is_training=1") != std::string::npos;
+        const bool writes = prototype_of(call).find(", float *mean") != std::string::npos;
+        EXPECT_EQ(writes, is_training) << sample << prototype_of(call);
+    }
+}
+
+TEST(CallSource, RefusesStepsOfTheHost) {
+    const Case c = case_of("gather", op_table().make("gather")->samples[0]);
+    try {
+        source_of_call(c.registered, c.in, c.attrs, "call");
+        FAIL() << "no error";
+    } catch (const Error &e) {
+        EXPECT_STREQ(e.what(), "[gather] no C99 function: step places_of runs on the host");
+    }
 }
 
 TEST(CallSource, RefusesWhatComputesNothing) {
