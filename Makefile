@@ -17,6 +17,7 @@ nightly: build ## what takes hours: a training killed again and again, all sampl
 	@scripts/build.sh release all_tests
 	@HALYARD_KILLS=50 build/release/bin/train_test --gtest_filter='Resume.*'
 	@build/release/bin/halyard check --device ascend --refused tests/ascend/refused.txt
+	@build/release/bin/halyard check --device c --refused tests/c99/refused.txt
 	@build/release/bin/halyard check --ulps all
 	@HALYARD_ALL_PTX=1 build/release/bin/backend_test --gtest_filter='Cuda.*'
 	@build/release/bin/halyard check --device cuda

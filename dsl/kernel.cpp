@@ -3,6 +3,8 @@
 #include "dsl/argument_checks.h"
 #include "dsl/ascend/algorithm.h"
 #include "dsl/ascend/outputs.h"
+#include "dsl/c99/functions.h"
+#include "dsl/c99/schedule.h"
 #include "dsl/call_facts.h"
 #include "dsl/diagnostic.h"
 #include "dsl/float_pairs.h"
@@ -43,7 +45,7 @@ Halide::Type halide_type(DType t) {
 }
 
 Target target_of(const Op &op, const Instance &i) {
-    if (i.backend == "ascend")
+    if (i.backend == "ascend" || i.backend == "c99")
         return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
     std::string text = "x86-64-linux";
     if (i.isa >= Isa::avx2) text += "-sse41-avx-f16c-fma-avx2";
@@ -200,9 +202,9 @@ void Kernel::build() {
     Build build{instance.variant,
                 target.natural_vector_size(types.arithmetic(op->copies_bits).real), types.dtypes,
                 target.has_gpu_feature()};
-    if (is_ascend()) {
-        check_ascend(build);
-        // An Ascend algorithm is not arranged in vectors: its instructions are found during
+    if (is_fixed()) {
+        check_fixed(build);
+        // Such an algorithm is not arranged in vectors. Ascend's instructions are found during
         // lowering.
         build.lanes = 1;
         build.variant = ascend::algorithm_for(*op, build.lanes, *instance.call);
@@ -213,8 +215,9 @@ void Kernel::build() {
     op->define(build);
     check_algorithm(*op, directives);
     const Results results = instance.adjoint_in.empty() ? outputs(types) : differentiate(types);
-    if (is_ascend()) fix_scalars();
+    if (is_fixed()) fix_scalars();
     const Arithmetic a = arithmetic(types);
+    if (is_c99() && a.kind != Arithmetic::exact) c99::name_functions(results.funcs, a.real);
     try {
         interpret(results.funcs, results.storage, a);
     } catch (const DTypeError &e) {
@@ -230,14 +233,18 @@ void Kernel::build() {
         plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
 }
 
-// Throws DTypeError for dtypes that the vector unit lacks, and DispatchError if there is no call.
-void Kernel::check_ascend(const Build &build) const {
+// Throws DTypeError for dtypes that Ascend's vector unit lacks, and DispatchError if there is no
+// call.
+void Kernel::check_fixed(const Build &build) const {
     for (auto &[name, t] : build.types) {
-        if (t == DType::f64 || t == DType::bf16 || t == DType::i64)
+        if (is_ascend() && (t == DType::f64 || t == DType::bf16 || t == DType::i64))
             throw DTypeError(op->name, std::string("no Ascend kernels for ") + name_of(t));
     }
-    if (!instance.call)
-        throw DispatchError(op->name, "an Ascend program is made for one call: give its shape");
+    if (!instance.call) {
+        throw DispatchError(op->name,
+                            std::string(is_ascend() ? "an Ascend program" : "a C99 function") +
+                                " is made for one call: give its shape");
+    }
 }
 
 // Defines the op's inputs as tensors in memory.
@@ -248,10 +255,10 @@ void Kernel::bind_inputs(const TensorTypes &types) {
         ImageParam &m = op->memory.back();
         if (has_free_strides() && m.dimensions() > 0) m.dim(0).set_stride(Expr());
         // The outermost minimum stays symbolic: see arithmetic().
-        if (!is_ascend()) begin_at_zero(m, m.dimensions() - 1);
+        if (!is_fixed()) begin_at_zero(m, m.dimensions() - 1);
         Op::Extents extents;
         for (int d = 0; d < m.dimensions(); d++) {
-            if (is_ascend()) {
+            if (is_fixed()) {
                 const FixedCall::Dim &dim = instance.call->inputs[k][size_t(d)];
                 fix(m.dim(d), dim);
                 extents.emplace_back(dim.extent);
@@ -309,7 +316,7 @@ Kernel::Results Kernel::differentiate(const TensorTypes &types) {
     return results;
 }
 
-// Replaces the integer scalars of an Ascend program by their values: loops and addresses of a
+// Replaces the integer scalars of a program for one call by their values: loops and addresses of a
 // program depend on them.
 void Kernel::fix_scalars() {
     std::map<std::string, int> values;
@@ -326,6 +333,7 @@ void Kernel::fix_scalars() {
 Arithmetic Kernel::arithmetic(const TensorTypes &types) const {
     Arithmetic a = types.arithmetic(op->copies_bits);
     if (is_ascend()) a.own_math = false;  // the vector unit has its own functions
+    if (is_c99() && a.kind == Arithmetic::ieee) a.own_math = false;  // and so has C's library
     a.on_gpu = target.has_gpu_feature();
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
     if (types.binds(Float(16)) && instance.backend == "cpu" && !a.f16_by_halide) {
@@ -342,7 +350,7 @@ void Kernel::constrain_outputs(const std::vector<Func> &funcs) {
         for (Func f : funcs)
             if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
     }
-    if (!is_ascend()) {
+    if (!is_fixed()) {
         for (Func f : funcs)
             begin_at_zero(f.output_buffer(), f.dimensions());
     }
@@ -357,6 +365,8 @@ void Kernel::schedule(const std::vector<Func> &funcs, const Type &real, const Bu
             f.compute_root();
     } else if (is_ascend()) {
         schedule_ascend(b);
+    } else if (is_c99()) {
+        schedule_c99();
     } else if (target.has_gpu_feature()) {
         op->schedule_kernel(Gpu{b});
     } else {
@@ -364,8 +374,8 @@ void Kernel::schedule(const std::vector<Func> &funcs, const Type &real, const Bu
     }
 }
 
-// Fixes the layout of every output to that of the call, and schedules the Funcs that write them.
-void Kernel::schedule_ascend(const Backend &b) {
+// Fixes the layout of every output to that of the call. Returns the Funcs that write them.
+std::vector<Func> Kernel::fix_outputs() {
     const FixedCall &call = *instance.call;
     std::vector<Func> gm = ascend::fused_outputs(op->out, call.outputs);
     size_t k = 0;
@@ -387,7 +397,16 @@ void Kernel::schedule_ascend(const Backend &b) {
             f.bound(f.args()[size_t(d)], 0, shape[size_t(d)].extent);
     }
     pipeline = Pipeline(gm);
-    op->schedule(Ascend{b, gm, &call, &buffer_plan});
+    return gm;
+}
+
+void Kernel::schedule_ascend(const Backend &b) {
+    const std::vector<Func> gm = fix_outputs();
+    op->schedule(Ascend{b, gm, instance.call.get(), &buffer_plan});
+}
+
+void Kernel::schedule_c99() {
+    c99::schedule(fix_outputs());
 }
 
 std::vector<Argument> Kernel::arguments() const {

@@ -8,7 +8,7 @@ namespace halyard {
 
 // Instance: every choice that turns an op into code.
 struct Instance {
-    std::string backend = "cpu";  // cpu, opencl, cuda or ascend
+    std::string backend = "cpu";  // cpu, opencl, cuda, ascend or c99
     // An entry of OpRecord::dtypes ("f32,i32" binds T and U), or "exact": integers modulo 2^32.
     std::string dtypes = "f32";
     std::string variant;  // the name of one of the op's variants
@@ -31,7 +31,7 @@ struct Instance {
     bool profiled = false;
     // If true, stages report their beginning and end to Halide's tracer.
     bool traced = false;
-    // The call that the program is compiled for, for backend "ascend".
+    // The call that the program is compiled for, for backends "ascend" and "c99".
     std::shared_ptr<const FixedCall> call = {};
 
     // Returns the name of the kernel's function, a C identifier: "hy_softmax_f32_rows_avx2".
@@ -96,7 +96,7 @@ private:
 
     // build() and its steps, in order.
     void build();
-    void check_ascend(const Build &build) const;
+    void check_fixed(const Build &build) const;
     void bind_inputs(const TensorTypes &types);
     Results outputs(const TensorTypes &types) const;
     Results differentiate(const TensorTypes &types);
@@ -105,13 +105,18 @@ private:
     void constrain_outputs(const std::vector<Halide::Func> &funcs);
     void schedule(const std::vector<Halide::Func> &funcs, const Halide::Type &real,
                   const Build &build);
+    std::vector<Halide::Func> fix_outputs();
     void schedule_ascend(const Backend &b);
+    void schedule_c99();
 
     Halide::Func loaded(const Halide::ImageParam &memory, const TensorSpec &spec,
                         const TensorTypes &types) const;
     bool is_ascend() const { return instance.backend == "ascend"; }
+    bool is_c99() const { return instance.backend == "c99"; }
+    // Returns true if the program is made for one call.
+    bool is_fixed() const { return is_ascend() || is_c99(); }
     // Returns true if the innermost stride of inputs and outputs may differ from 1.
-    bool has_free_strides() const { return op->any_strides && !is_ascend(); }
+    bool has_free_strides() const { return op->any_strides && !is_fixed(); }
 
     std::string cache_key(const std::string &symbol);
     void write_object(const std::string &path, const std::string &symbol, unsigned seconds);

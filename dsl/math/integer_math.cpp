@@ -70,6 +70,15 @@ Expr power(const Expr &a, const Expr &b) {
         a.type(), a.type().is_uint() ? y : select(b < make_const(b.type(), 0), reciprocal, y)));
 }
 
+// Returns a^b as a call of pow_i32 or pow_i64, which wrap: a C99 function has helpers for them.
+Expr called_power(const Expr &a, const Expr &b) {
+    const Type t = a.type();
+    const Type wide = t.bits() <= 32 ? Int(32) : Int(64);
+    return cast(t, Internal::Call::make(wide, "pow_i" + std::to_string(wide.bits()),
+                                        {cast(wide, a), cast(wide, b)},
+                                        Internal::Call::PureExtern));
+}
+
 // Returns a << b or a >> b. A count outside of [0, bits) gives what as many shifts by 1 would give:
 // 0, or copies of the sign in a right shift.
 Expr shift(const Expr &a, const Expr &b, bool left) {
@@ -95,6 +104,7 @@ Expr integer_function(const std::string &name, const std::vector<Expr> &args, Di
         return stepwise ? Internal::Call::make(Int(32), "pow_i32", args, Internal::Call::PureExtern)
                         : power(args[0], args[1]);
     }
+    if (name == "c99_pow") return called_power(args[0], args[1]);
     if (name == "bitwise_and") return args[0] & args[1];
     if (name == "bitwise_or") return args[0] | args[1];
     if (name == "bitwise_xor") return args[0] ^ args[1];

@@ -2,22 +2,8 @@
 # Tests `halyard export`: writes two libraries, builds them and runs their own tests, looks at what they need and show, opens both in
 # one process, and expects refusals that write nothing. Usage:
 # run_export.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU
-set -euo pipefail
-build_dir="$1" source_dir="$2" kernels="$3"
-dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_export_test.XXXXXX")"
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-export CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
-halyard="$build_dir/bin/halyard"
-fail() { echo "export: $*"; exit 1; }
-# refuse TEXT argument... expects that `halyard export` fails with the text and writes nothing.
-refuse() {
-    local text="$1" out
-    shift
-    if out="$("$halyard" export "$@" -o refused 2>&1)"; then fail "export $* succeeded"; fi
-    [[ "$out" == *"$text"* ]] || fail "export $* doesn't say '$text' but: $out"
-    [ ! -e refused ] || fail "export $* failed, and wrote something"
-}
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh" export "$@"
+kernels="$3"
 
 refuse "[layer_norm] can't be exported: it is composed of other ops and has no kernel; it calls layer_norm_kernel" relu layer_norm
 refuse "[concat] can't be exported" concat
@@ -43,8 +29,7 @@ for name in first second; do
     echo "#include \"$header\"" >user.c
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only user.c
     c++ -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only user.c
-    (cd "$name" && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
-    grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
+    build_project "$name"
     library="$name/build/lib$name.so"
     needed="$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|ld-linux-x86-64)\.so\.' || true)"
     [ -z "$needed" ] || fail "$library needs $needed"
@@ -76,5 +61,5 @@ python3 -c "import ctypes; [ctypes.CDLL(f'{name}/build/lib{name}.so') for name i
 
 # An op of another project, next to one of the kit.
 "$halyard" --kernels "$kernels" export bias_gelu relu --name both -o third >out
-(cd third && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
+build_project third
 echo "export: ok"

@@ -1,14 +1,8 @@
 #!/usr/bin/env bash
 # Tests `halyard export --for onnxruntime`: writes two libraries of custom ops, builds them, runs their own tests and sessions with nodes of
 # both, and loads one in a host that is too old. Usage: run_onnxruntime.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU PYTHON_WITH_ONNXRUNTIME
-set -euo pipefail
-build_dir="$1" source_dir="$2" kernels="$3" python="$4"
-dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_onnxruntime_test.XXXXXX")"
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-export CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
-halyard="$build_dir/bin/halyard"
-fail() { echo "onnxruntime: $*"; exit 1; }
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh" onnxruntime "$@"
+kernels="$3" python="$4"
 
 "$python" -c 'import onnxruntime' || fail "$python has no onnxruntime; scripts/setup.sh installs it"
 if "$halyard" export relu --for onnxruntime --name onnxruntime -o refused >out 2>&1; then fail "--name onnxruntime"; fi
@@ -19,8 +13,7 @@ if "$halyard" export relu --for onnxruntime --python "$dir/nowhere" -o refused >
 "$halyard" export relu softmax conv2d layer_norm_kernel matmul gelu cast reduce_sum -o first --for onnxruntime --python "$python" >out
 "$halyard" --kernels "$kernels" export bias_gelu relu -o second --for onnxruntime --python "$python" >>out
 for name in first second; do
-    (cd "$name" && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
-    grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
+    build_project "$name"
     [ "$(wc -l <"$name/README.md")" -le 12 ] || fail "README.md of $name is long"
     library="$name/build/lib$name.so"
     needed="$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libgcc_s|libstdc\+\+|ld-linux-x86-64)\.so\.' || true)"

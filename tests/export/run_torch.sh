@@ -1,14 +1,8 @@
 #!/usr/bin/env bash
 # Tests `halyard export --for torch`: writes two libraries of operators, builds them, runs their own tests and calls of both, and the lines
 # of README.md. Usage: run_torch.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU PYTHON_WITH_TORCH
-set -euo pipefail
-build_dir="$1" source_dir="$2" kernels="$3" python="$4"
-dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_torch_test.XXXXXX")"
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-export CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
-halyard="$build_dir/bin/halyard"
-fail() { echo "torch: $*"; exit 1; }
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh" torch "$@"
+kernels="$3" python="$4"
 
 if "$halyard" export relu --for torch --name aten -o refused >out 2>&1; then fail "--name aten"; fi
 grep -q "is a name of the host's own" out || fail "$(cat out)"
@@ -17,8 +11,7 @@ grep -q "is a name of the host's own" out || fail "$(cat out)"
 grep -qF "[matmul] without the gradient in a, b" out || fail "no word about matmul's gradients: $(cat out)"
 "$halyard" --kernels "$kernels" export bias_gelu relu -o second --for torch --python "$python" >>out
 for name in first second; do
-    (cd "$name" && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
-    grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
+    build_project "$name"
     [ "$(wc -l <"$name/README.md")" -le 12 ] || fail "README.md of $name is long"
     shown="$(nm -D --defined-only "$name/build/lib$name.so" | awk '{print $3}' | tr '\n' ' ')"
     [ -z "$shown" ] || fail "lib$name.so shows $shown"

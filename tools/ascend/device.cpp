@@ -9,17 +9,11 @@
 #include "dsl/all_ops.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/dispatch.h"
+#include "tools/fixed_call.h"
 
 namespace halyard::ascend {
 
 namespace {
-
-FixedCall::Layout layout_of(const Plan::Buffer &b) {
-    FixedCall::Layout l;
-    for (int d = 0; d < b.rank; d++)
-        l.push_back({b.dims[d].extent, b.dims[d].stride});
-    return l;
-}
 
 // Returns the program's variant; "" is the scheduled one.
 std::string variant_of(const Plan &p) {
@@ -91,15 +85,8 @@ struct Programs : KernelEntry {
 };
 
 FixedCall call_for(const Plan &p, const std::string &chip) {
-    FixedCall c;
+    FixedCall c = fixed_call_of(p);
     c.chip = chip;
-    for (auto &b : p.inputs)
-        c.inputs.push_back(layout_of(b));
-    for (auto &b : p.outputs)
-        c.outputs.push_back(layout_of(b));
-    for (auto &s : p.scalars)
-        c.integers.push_back(s.i);
-    c.dims = p.dims;
     return c;
 }
 

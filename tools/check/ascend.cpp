@@ -12,6 +12,7 @@
 #include "registry/dispatch/simulated.h"
 #include "tools/check/check.h"
 #include "tools/check/fills.h"
+#include "tools/check/other_values.h"
 #include "tools/check/ulps.h"
 
 namespace halyard::check {
@@ -68,25 +69,6 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
     } catch (const Error &e) {
         r.fail(where, e.what());
     }
-}
-
-// Returns the sample with other values, half of which are breakpoints if `bends`. A program doesn't
-// depend on values, so it is the same one.
-Case with_values(const Op &op, const Case &c, bool bends, int seed) {
-    std::vector<double> reals;
-    for (auto &[name, value] : c.problem.reals)
-        reals.push_back(value);
-    Case other(op, c.sample, c.dtypes, seed);
-    std::mt19937 rng(static_cast<uint32_t>(seed));
-    for (size_t k = 0; k < other.in.size() && bends; k++) {
-        // An input with a lower bound isn't defined everywhere.
-        if (other.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
-        fill_breakpoints(other.in[k], reals, rng);
-        other.read_input(k);
-    }
-    other.fit_forward_outputs(op);
-    other.solve(op);
-    return other;
 }
 
 void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants,

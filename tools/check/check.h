@@ -82,6 +82,9 @@ void check_exact_cuda(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
 // doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);
+// Checks every dtype and sample as a function in C99, compiled by the machine's C compiler, against
+// the reference. check_op() doesn't run it.
+void check_c99(const Op &op, const Options &o, Report &r);
 // Runs the call of o.sample with different values, with and without a fault in its program, and
 // returns how many calls were made, or 0 if one had other bits.
 int calls_with_same_bits(const Op &op, const Options &o, const std::string &fault);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench/harness/case.h"
 #include "registry/base/error.h"
 
 namespace halyard::exporting {
@@ -58,13 +57,6 @@ std::string attributes_of(const check::Case &c) {
     return s;
 }
 
-int64_t elements_of(const check::Case &c) {
-    int64_t n = 0;
-    for (const auto &[name, tensor] : c.problem.tensors)
-        n += tensor.shape.elements();
-    return n;
-}
-
 void write_case(Writer &to, const Op &op, check::Case &c) {
     c.solve(op);
     to.text(op.name);
@@ -102,6 +94,13 @@ size_t write_samples(Writer &to, const Op &op, const std::string &dtypes) {
 }
 
 }  // namespace
+
+int64_t elements_of(const check::Case &c) {
+    int64_t n = 0;
+    for (const auto &[name, tensor] : c.problem.tensors)
+        n += tensor.shape.elements();
+    return n;
+}
 
 Cases cases_of(const std::vector<const RegisteredOp *> &ops) {
     Writer samples;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/case.h"
 #include "registry/dispatch/registry.h"
 
 namespace halyard::exporting {
@@ -17,5 +18,8 @@ struct Cases {
 // Returns the samples of each op in each of its sets of dtypes. Of samples with many elements there
 // is only one, the smallest, if there is no other.
 Cases cases_of(const std::vector<const RegisteredOp *> &ops);
+
+// Returns the number of elements of all tensors of a case.
+int64_t elements_of(const check::Case &c);
 
 }  // namespace halyard::exporting

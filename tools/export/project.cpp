@@ -24,11 +24,6 @@ namespace halyard::exporting {
 namespace {
 namespace fs = std::filesystem;
 
-void write(const fs::path &path, const std::string &text) {
-    fs::create_directories(path.parent_path());
-    write_file(path.string(), text, Durability::to_system);
-}
-
 Instance instance_of(const KernelEntry &k) {
     Instance i;
     i.dtypes = k.dtypes;
@@ -152,13 +147,19 @@ std::string isas_of(const std::vector<KernelEntry> &kernels) {
 
 }  // namespace
 
+void write_text(const fs::path &path, const std::string &text) {
+    fs::create_directories(path.parent_path());
+    write_file(path.string(), text, Durability::to_system);
+}
+
 Host host_of(const std::string &name) {
     if (name == "c") return Host::c;
+    if (name == "c99") return Host::c99;
     if (name == "onnxruntime") return Host::onnxruntime;
     if (name == "torch") return Host::torch;
     throw AttrError("export", "--for " + name +
-                                  " doesn't exist in this version; there are c, onnxruntime and "
-                                  "torch");
+                                  " doesn't exist in this version; there are c, c99, onnxruntime "
+                                  "and torch");
 }
 
 void check_place(const Project &project) {
@@ -179,7 +180,7 @@ void check_place(const Project &project) {
     const std::set<std::string> hosts = {"aten",         "c10",         "higher_order",
                                          "load_library", "onnxruntime", "prim",
                                          "prims",        "torch",       "torch_cpu"};
-    if (project.host != Host::c && hosts.count(name))
+    if (project.host != Host::c && project.host != Host::c99 && hosts.count(name))
         throw AttrError("export", "'" + name + "' is a name of the host's own (--name)");
     const fs::path &folder = project.folder;
     if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
@@ -198,19 +199,19 @@ void write_files_of_host(const Project &project, const Selection &selection,
                          const fs::path &parts) {
     const fs::path &folder = project.folder, templates = parts / "project";
     if (project.host == Host::c) {
-        write(folder / "include" / (project.name + ".h"),
-              header_of(project, selection) + text_of(templates / "hy.h"));
-        write(folder / "test/test.c", text_of(templates / "test.c"));
+        write_text(folder / "include" / (project.name + ".h"),
+                   header_of(project, selection) + text_of(templates / "hy.h"));
+        write_text(folder / "test/test.c", text_of(templates / "test.c"));
         return;
     }
-    write(folder / "OPS.md",
-          "# " + project.name + "\n\n```\n" + list_of(selection.ops, "") + "```\n");
-    write(folder / "test/ops.json", ops_json(project, selection));
-    write(folder / "test/cases.py", text_of(templates / "cases.py"));
+    write_text(folder / "OPS.md",
+               "# " + project.name + "\n\n```\n" + list_of(selection.ops, "") + "```\n");
+    write_text(folder / "test/ops.json", ops_json(project, selection));
+    write_text(folder / "test/cases.py", text_of(templates / "cases.py"));
     const fs::path own = templates / folder_of(project.host);
-    write(folder / "test/test.py", text_of(own / "test.py"));
+    write_text(folder / "test/test.py", text_of(own / "test.py"));
     if (project.host != Host::torch) return;
-    write(folder / "src/torch.cpp", text_of(own / "torch.cpp"));
+    write_text(folder / "src/torch.cpp", text_of(own / "torch.cpp"));
     fs::copy(parts / "torch_headers", folder / "src",
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
 }
@@ -243,11 +244,11 @@ Written write_project(const Project &project, const Selection &selection, size_t
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
     fs::copy_file(parts / "project/CMakePresets.json", folder / "CMakePresets.json");
     for (const char *file : {"CMakeLists.txt", "README.md", "exports.map"})
-        write(folder / file,
-              filled(text_of(parts / "project" / folder_of(project.host) / file), words));
+        write_text(folder / file,
+                   filled(text_of(parts / "project" / folder_of(project.host) / file), words));
     write_files_of_host(project, selection, parts);
-    write(folder / "src/ops.cpp", ops_source(project.name, selection, kernels));
-    write(folder / "test/cases.bin", cases.bytes);
+    write_text(folder / "src/ops.cpp", ops_source(project.name, selection, kernels));
+    write_text(folder / "test/cases.bin", cases.bytes);
     return written;
 }
 

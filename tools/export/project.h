@@ -13,7 +13,7 @@ struct Written {
     std::string isas;  // "baseline, avx2, avx512"
 };
 
-enum class Host : uint8_t { c, onnxruntime, torch };
+enum class Host : uint8_t { c, c99, onnxruntime, torch };
 
 // Returns the host of a name of --for. Throws AttrError if there is none in this version.
 Host host_of(const std::string &name);
@@ -28,6 +28,9 @@ struct Project {
 // Throws AttrError unless the project's name can name the library; IoError unless the folder is
 // empty or missing.
 void check_place(const Project &project);
+
+// Writes a file, and the folders that it stands in.
+void write_text(const std::filesystem::path &path, const std::string &text);
 
 // Compiles the kernels of the selected ops, or takes them from the kernel cache, `jobs` at a time,
 // and writes the project. If a kernel fails, nothing is written.

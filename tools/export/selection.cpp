@@ -59,12 +59,20 @@ std::set<std::string> kernels_called_by(const RegisteredOp &op) {
     throw DispatchError(op.record.name, text);
 }
 
-const RegisteredOp &exportable(const std::string &name) {
+}  // namespace
+
+const RegisteredOp &op_called(const std::string &name) {
     if (bench::variadic_op(name)) {
         throw DispatchError(name,
                             "can't be exported: it takes any number of tensors and has no kernel");
     }
-    const RegisteredOp &op = library().at(name);
+    return library().at(name);
+}
+
+namespace {
+
+const RegisteredOp &exportable(const std::string &name) {
+    const RegisteredOp &op = op_called(name);
     if (op.record.form == Form::composite) refuse_composite(op);
     if (cpu_kernels(op).empty())
         throw DispatchError(op.record.name, "can't be exported: it has no kernel for the CPU");

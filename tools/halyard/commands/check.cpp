@@ -168,6 +168,11 @@ std::vector<std::string> ops_checked(const std::vector<std::string> &named) {
     return all;
 }
 
+// Returns true for a device whose programs are made for single calls: some may be refused.
+bool has_programs(const std::string &device) {
+    return device == "c" || is_ascend(device);
+}
+
 bool on_cpu(const CheckOptions &o) {
     return o.device.empty() || o.device == "cpu";
 }
@@ -177,6 +182,7 @@ check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
     if (is_ascend(o.device)) return {{"ascend", check::check_ascend}};
     if (o.device == "opencl") return {{"device", check::check_device}};
     if (o.device == "cuda") return {{"cuda", check::check_cuda}};
+    if (o.device == "c") return {{"c", check::check_c99}};
     if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
     return check::checks_of(op, options);
 }
@@ -205,7 +211,7 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
         throw AttrError("check", "--until-caught does nothing without --mutants");
     else if (!o.ulps.empty())
         refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
-    else if (is_ascend(o.device)) {
+    else if (has_programs(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
     } else if (o.device == "opencl" || o.device == "cuda") {
@@ -286,8 +292,10 @@ check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
 }
 
 int check_ops(const CheckOptions &o) {
-    if (!o.refused.empty() && !is_ascend(o.device))
-        throw AttrError("check", "--refused is a list of the simulated device's: --device ascend");
+    if (!o.refused.empty() && !has_programs(o.device)) {
+        throw AttrError("check", "--refused is a list of the simulated device's or of C99's: "
+                                 "--device ascend or --device c");
+    }
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
         return rerun_fuzz_case(o.ops[0], o.fuzz_case);
@@ -315,7 +323,7 @@ int check_ops(const CheckOptions &o) {
     const std::vector<std::string> names = named.empty() ? selected : ops_checked(named);
     const check::CheckRun run = run_checks(o, options, names, named);
     const int status = sum_up(run, o);
-    if (!is_ascend(o.device)) return status;
+    if (!has_programs(o.device)) return status;
     return judge_rejections(run, o.refused, !o.quick) ? 1 : status;
 }
 
@@ -336,11 +344,12 @@ void add_check(CLI::App &app, Run &selected) {
     sub->add_option("--device,--backend", o->device,
                     "opencl, cuda, " + ascend_names() +
                         ": only this device, which is simulated for cuda and Ascend, against the "
-                        "reference; default: cpu")
-        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda"}));
-    sub->add_option("--refused", o->refused,
-                    "With --device ascend: a list of ops and dtypes that may lack programs; other "
-                    "ones without programs fail, and so do entries that have them all");
+                        "reference; c: the op as C99, compiled by cc; default: cpu")
+        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda", "c"}));
+    sub->add_option(
+        "--refused", o->refused,
+        "With --device ascend or c: a list of ops and dtypes that may lack programs; other "
+        "ones without programs fail, and so do entries that have them all");
     sub->add_option("--isa", o->isas,
                     "Levels to check: baseline,avx2,avx512; default: all of this CPU")
         ->delimiter(',');

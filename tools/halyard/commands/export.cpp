@@ -7,6 +7,7 @@
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
+#include "tools/export/c99_project.h"
 #include "tools/export/project.h"
 #include "tools/export/selection.h"
 #include "tools/halyard/command.h"
@@ -16,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportOptions {
-    std::vector<std::string> ops;
-    std::string host = "c", out, name, python;
+    std::vector<std::string> ops, shapes;
+    std::string host = "c", out, name, python, dtype;
 };
 
 // Returns the folder's own name, also of "dir/" and ".".
@@ -30,17 +31,50 @@ std::string name_of_folder(const fs::path &folder) {
 // it was given as a name without a folder.
 std::string python_of(const ExportOptions &o) {
     if (o.python.empty()) return "python3";
-    if (o.host == "c") throw AttrError("export", "--python has no effect on --for c");
+    if (o.host == "c" || o.host == "c99")
+        throw AttrError("export", "--python has no effect on --for " + o.host);
     if (o.python.find('/') == std::string::npos) return o.python;
     if (!fs::exists(o.python)) throw IoError(o.python, "isn't there (--python)");
     return fs::absolute(o.python).lexically_normal();
 }
 
+// Returns the calls to export as C99: each op with its shape, in their order.
+std::vector<exporting::FixedOp> calls_of(const ExportOptions &o) {
+    if (o.shapes.size() > o.ops.size()) {
+        throw AttrError("export", "--shape is given " + std::to_string(o.shapes.size()) +
+                                      " times, expected at most once for each of " +
+                                      std::to_string(o.ops.size()) + " ops");
+    }
+    std::vector<exporting::FixedOp> calls;
+    for (size_t k = 0; k < o.ops.size(); k++)
+        calls.push_back({o.ops[k], o.dtype, k < o.shapes.size() ? o.shapes[k] : ""});
+    return calls;
+}
+
+void print_next(const ExportOptions &o) {
+    std::printf("next:\n  cd %s && cmake --workflow --preset all\n", o.out.c_str());
+}
+
+int export_c99(const ExportOptions &o, const exporting::Project &project) {
+    const exporting::WrittenCalls written = exporting::write_c99_project(project, calls_of(o));
+    std::printf("wrote %s: %zu functions with %lld bytes of static memory\n", o.out.c_str(),
+                written.functions.size(), static_cast<long long>(written.arena_bytes));
+    for (const std::string &function : written.functions)
+        std::printf("  %s;\n", function.c_str());
+    print_next(o);
+    return 0;
+}
+
 int run_export(const ExportOptions &o) {
+    if (o.host != "c99" && (!o.shapes.empty() || !o.dtype.empty())) {
+        throw AttrError("export", std::string(o.dtype.empty() ? "--shape" : "--dtype") +
+                                      " has no effect on --for " + o.host);
+    }
     const exporting::Project project{o.out, o.name.empty() ? name_of_folder(o.out) : o.name,
                                      exporting::host_of(o.host), python_of(o)};
     exporting::check_place(project);
     list_all_ops(op_table());
+    if (project.host == exporting::Host::c99) return export_c99(o, project);
     const exporting::Selection selection = exporting::selection_of(o.ops);
     const exporting::Written written = exporting::write_project(project, selection,
                                                                 size_t(threads()));
@@ -51,7 +85,7 @@ int run_export(const ExportOptions &o) {
                 join(names).c_str(), written.kernels, written.isas.c_str(), written.samples);
     for (const std::string &note : selection.notes)
         std::printf("%s\n", note.c_str());
-    std::printf("next:\n  cd %s && cmake --workflow --preset all\n", o.out.c_str());
+    print_next(o);
     return 0;
 }
 
@@ -63,13 +97,20 @@ void add_export(CLI::App &app, Run &selected) {
         "export", "Write ops and their gradients as a library for a program without the kit");
     sub->add_option("ops", o->ops, "The ops' names")->required();
     sub->add_option("--for", o->host,
-                    "The host: c (default), a C library; onnxruntime, custom ops; torch, a "
-                    "library of PyTorch")
-        ->check(CLI::IsMember({"c", "mindspore", "onnxruntime", "torch"}));
+                    "The host: c (default), a C library; c99, functions in C99 for one call each; "
+                    "onnxruntime, custom ops; torch, a library of PyTorch")
+        ->check(CLI::IsMember({"c", "c99", "mindspore", "onnxruntime", "torch"}));
     sub->add_option("--out,-o", o->out, "The folder to write, which is empty or doesn't exist")
         ->required();
     sub->add_option("--name", o->name,
                     "The library's name, and its domain or namespace; default: the folder's");
+    sub->add_option(
+           "--shape,-s", o->shapes,
+           "c99: the call of an op, \"n=8 c=10 axis=1\"; once for each op, in their order; "
+           "default: one of its samples")
+        ->allow_extra_args(false);
+    sub->add_option("--dtype", o->dtype,
+                    "c99: f32, f16, ... (f32,i32 where an op has two); default: each op's first");
     sub->add_option("--python", o->python,
                     "The Python that has onnxruntime or torch; default: python3");
     sub->callback([o, &selected] { selected = [o] { return run_export(*o); }; });

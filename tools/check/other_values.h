@@ -1,0 +1,11 @@
+// Samples with other values.
+#pragma once
+#include "bench/harness/case.h"
+
+namespace halyard::check {
+
+// Returns the sample with other values, half of which are breakpoints if `bends`, solved. A program
+// that is made for a call doesn't depend on values, so it is the same one.
+Case with_values(const Op &op, const Case &c, bool bends, int seed);
+
+}  // namespace halyard::check
