@@ -1,6 +1,7 @@
 #include "nn/wrap.h"
 
 #include <atomic>
+#include <functional>
 
 #include "graph/replay.h"
 #include "primitives/autograd/tape.h"
@@ -9,6 +10,7 @@
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 #include "registry/base/log.h"
+#include "registry/tensor/step_numbers.h"
 
 namespace halyard::nn {
 
@@ -36,18 +38,25 @@ namespace {
 
 struct LossAndGradients {
     Tensor loss;
-    std::vector<Tensor> gradients;  // in the optimiser's parameters, of sens * loss
+    std::vector<Tensor> gradients;  // in the optimiser's parameters, of the seed times the loss
 };
 
+// Returns the gradient of the loss with respect to itself.
+using Seed = std::function<Tensor(const Tensor &loss)>;
+
+Seed seed_of(double sens) {
+    return [sens](const Tensor &loss) { return Tensor::full(loss.shape(), sens, loss.dtype()); };
+}
+
 LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optimizer, Tensors in,
-                                  double sens) {
+                                  const Seed &seed) {
     const std::vector<Tensor> weights(optimizer.parameters().begin(), optimizer.parameters().end());
     Tape tape;
     for (const Tensor &w : weights)
         tape.watch(w);
     const Tensor loss = network(in);
     const PartScope part([] { return std::string("backward"); });
-    return {loss, tape.gradient(loss, weights, Tensor::full(loss.shape(), sens, loss.dtype()))};
+    return {loss, tape.gradient(loss, weights, seed(loss))};
 }
 
 // What a program of a step contains, which its signature names.
@@ -89,7 +98,7 @@ std::vector<std::string> TrainOneStepCell::step_graphs() const {
 }
 
 std::vector<Tensor> TrainOneStepCell::whole_step(Tensors in) const {
-    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
+    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, seed_of(*sens_));
     update(optimizer_, gradients);
     return {loss};
 }
@@ -112,7 +121,7 @@ std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
     report_update(optimizer_, programs_->update_is_reported);
     const auto settings = settings_of(Captured::gradients, *sens_, optimizer_);
     const auto step = [&](Tensors x) {
-        auto [loss, gradients] = forward_and_back(network_, optimizer_, x, *sens_);
+        auto [loss, gradients] = forward_and_back(network_, optimizer_, x, seed_of(*sens_));
         gradients.insert(gradients.begin(), loss);
         return gradients;
     };
@@ -142,10 +151,23 @@ Tensor is_all_finite(const Tensor &g) {
     return F::reduce_all(F::is_finite(g));
 }
 
+// A number of the step: the value of a function, which graphs call anew in each run.
+NumberSource source_of(const std::function<double()> &number) {
+    return {[number] { return std::vector{number()}; }, [] { return int64_t(0); }};
+}
+
 // Returns the loss, whether all gradients are finite, and the gradients.
 std::vector<Tensor> checked_gradients(const AnyCell &network, const Optimizer &optimizer, Tensors x,
-                                      double scale) {
-    auto [loss, gradients] = forward_and_back(network, optimizer, x, scale);
+                                      const LossScaleManager &scale) {
+    const Seed seed = [&](const Tensor &loss) {
+        Tensor factor;
+        const auto source = source_of([scale] { return scale.get_loss_scale(); });
+        run_with_numbers(source, {}, [&](std::span<const double> numbers) {
+            factor = Tensor::full(loss.shape(), numbers[0], loss.dtype());
+        });
+        return factor;
+    };
+    auto [loss, gradients] = forward_and_back(network, optimizer, x, seed);
     Tensor finite = is_all_finite(gradients[0]);
     for (size_t k = 1; k < gradients.size(); k++)
         finite = F::logical_and(finite, is_all_finite(gradients[k]));
@@ -154,10 +176,14 @@ std::vector<Tensor> checked_gradients(const AnyCell &network, const Optimizer &o
     return all;
 }
 
-void update_unscaled(const Optimizer &optimizer, Tensors gradients, double scale) {
+void update_unscaled(const Optimizer &optimizer, Tensors gradients, const LossScaleManager &scale) {
     std::vector<Tensor> unscaled;
-    for (const Tensor &g : gradients)
-        unscaled.push_back(g * (1 / scale));
+    const auto source = source_of([scale] { return 1 / scale.get_loss_scale(); });
+    run_with_numbers(source, {}, [&](std::span<const double> numbers) {
+        unscaled.clear();
+        for (const Tensor &g : gradients)
+            unscaled.push_back(g * numbers[0]);
+    });
     update(optimizer, unscaled);
 }
 
@@ -165,31 +191,30 @@ void update_unscaled(const Optimizer &optimizer, Tensors gradients, double scale
 
 // Whether the update runs depends on the gradients, so in GRAPH_MODE it is a program of its own.
 std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
-    const double scale = loss_scale();
     const bool is_captured = graph::Replay::is_wanted();
     std::vector<Tensor> all;
     if (is_captured) {
-        const auto settings = settings_of(Captured::finite_gradients, scale, optimizer_);
+        const auto settings = settings_of(Captured::finite_gradients, 1, optimizer_);
         const auto step = [&](Tensors x) {
-            return checked_gradients(network_, optimizer_, x, scale);
+            return checked_gradients(network_, optimizer_, x, scale_sense_);
         };
         all = programs_->step.run(in, settings, step, names_of(network_, optimizer_));
     } else {
-        all = checked_gradients(network_, optimizer_, in, scale);
+        all = checked_gradients(network_, optimizer_, in, scale_sense_);
     }
     *overflow_ = all[1].item() == 0;
     const Tensors gradients = Tensors(all).subspan(2);
     if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {
         if (is_captured && optimizer_.is_captured()) {
-            const auto settings = settings_of(Captured::whole_step, scale, optimizer_);
+            const auto settings = settings_of(Captured::whole_step, 1, optimizer_);
             const auto step = [&](Tensors g) {
-                update_unscaled(optimizer_, g, scale);
+                update_unscaled(optimizer_, g, scale_sense_);
                 return std::vector<Tensor>();
             };
             programs_->update.run(gradients, settings, step, names_of(network_, optimizer_));
         } else {
             if (is_captured) report_update(optimizer_, programs_->update_is_reported);
-            update_unscaled(optimizer_, gradients, scale);
+            update_unscaled(optimizer_, gradients, scale_sense_);
         }
     }
     scale_sense_.update_loss_scale(*overflow_);

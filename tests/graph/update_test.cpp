@@ -258,6 +258,20 @@ TEST_F(CapturedUpdate, SkipsWhatOverflowed) {
     EXPECT_EQ(with_scale(PYNATIVE_MODE), with_scale(GRAPH_MODE));
 }
 
+// The factor is a number of the step: a new one captures nothing anew.
+TEST_F(CapturedUpdate, HasTwoGraphsForAllFactorsOfLossScaling) {
+    const auto with_scale = [](ExecutionMode mode) {
+        Training own{[](const ParameterTuple &p) { return nn::Adam(p, rates); }};
+        own.scale = nn::DynamicLossScaleManager(8, 2, 3);  // doubles after every third step
+        return train(mode, own, 25);
+    };
+    const Trained eager = with_scale(PYNATIVE_MODE);
+    const Trained captured = with_scale(GRAPH_MODE);
+    EXPECT_EQ(eager.values, captured.values);
+    EXPECT_EQ(eager.state, captured.state);
+    EXPECT_EQ(captured.graphs.size(), 2u);
+}
+
 TEST_F(CapturedUpdate, GivesGradientsToListeners) {
     int calls = 0;
     const Training training{[&](const ParameterTuple &p) {
