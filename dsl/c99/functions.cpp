@@ -251,7 +251,7 @@ static uint16_t hy_f16_of(double x) {
     if (a >= 65520.0) return (uint16_t)(sign | 0x7c00);
     (void)frexp(a, &exponent);
     exponent = exponent - 1 < -14 ? -14 : exponent - 1;
-    return (uint16_t)(sign | (uint16_t)(((exponent + 14) << 10) + (int)rint(ldexp(a, 10 - exponent))));
+    return (uint16_t)(sign + ((exponent + 14) << 10) + (int)rint(ldexp(a, 10 - exponent)));
 }
 )"},
     {"hy_f32_of_bf16", {"hy_f32_of_bits"}, R"(static float hy_f32_of_bf16(uint16_t h) {
@@ -268,7 +268,7 @@ static uint16_t hy_bf16_of(double x) {
     if (a >= 0x1.ffp127) return (uint16_t)(sign | 0x7f80);
     (void)frexp(a, &exponent);
     exponent = exponent - 1 < -126 ? -126 : exponent - 1;
-    return (uint16_t)(sign | (uint16_t)(((exponent + 126) << 7) + (int)rint(ldexp(a, 7 - exponent))));
+    return (uint16_t)(sign + ((exponent + 126) << 7) + (int)rint(ldexp(a, 7 - exponent)));
 }
 )"},
     {"hy_odd_of_i64", {}, R"(/* Beyond 2^52 one bit stands for those that are cut off, so that the
@@ -357,8 +357,8 @@ static int64_t hy_pow_i64(int64_t a, int64_t b) {
 )"},
     {"hy_gelu_tanh_f32", {"hy_logistic"}, R"(static float hy_gelu_tanh_f32(float x) {
     const double d = x;
-    return x < -800 ? -0.0f
-                    : (float)(d * hy_logistic(d * (1.5957691216057308 + 0.07135481627260025 * d * d)));
+    const double slope = 1.5957691216057308 + 0.07135481627260025 * d * d;
+    return x < -800 ? -0.0f : (float)(d * hy_logistic(d * slope));
 }
 )"},
     {"hy_fast_gelu_f32", {"hy_logistic"}, R"(static float hy_fast_gelu_f32(float x) {

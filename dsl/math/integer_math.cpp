@@ -74,9 +74,9 @@ Expr power(const Expr &a, const Expr &b) {
 Expr called_power(const Expr &a, const Expr &b) {
     const Type t = a.type();
     const Type wide = t.bits() <= 32 ? Int(32) : Int(64);
-    return cast(t, Internal::Call::make(wide, "pow_i" + std::to_string(wide.bits()),
-                                        {cast(wide, a), cast(wide, b)},
-                                        Internal::Call::PureExtern));
+    return cast(t,
+                Internal::Call::make(wide, "pow_i" + std::to_string(wide.bits()),
+                                     {cast(wide, a), cast(wide, b)}, Internal::Call::PureExtern));
 }
 
 // Returns a << b or a >> b. A count outside of [0, bits) gives what as many shifts by 1 would give:
