@@ -301,7 +301,7 @@ private:
             return sum;
         }
         if (const Sub *op = e.as<Sub>()) return difference(value(s, op->a), value(s, op->b));
-        if (const Mul *op = e.as<Mul>()) return product(value(s, op->a), value(s, op->b));
+        if (const Mul *op = e.as<Mul>()) return product(s, op->a, op->b);
         if (const Div *op = e.as<Div>()) return quotient(s, e, op->a, op->b);
         if (const Mod *op = e.as<Mod>()) return remainder(s, e, op->a, op->b);
         if (const Min *op = e.as<Min>()) return extremum(s, e, op->a, op->b, true);
@@ -315,6 +315,12 @@ private:
         }
         return unknown(text(e));
     }
+    Sum product(State &s, const Expr &left, const Expr &right) {
+        const Sum a = value(s, left);
+        const Sum b = value(s, right);
+        if (!a.is_constant() && !b.is_constant()) add_sign(s, left, right, product(a, b));
+        return product(a, b);
+    }
     static Sum product(const Sum &a, const Sum &b) {
         Sum sum;
         for (auto &[x, f] : a.terms)
@@ -327,11 +333,23 @@ private:
         sum.constant = a.constant * b.constant;
         return sum;
     }
+    // The product of two numbers that aren't negative isn't either.
+    static void add_sign(State &s, const Expr &left, const Expr &right, const Sum &product) {
+        if (product.terms.size() != 1 || product.constant != 0) return;
+        const auto &[name, factor] = *product.terms.begin();
+        if (factor != 1 || !is_new(s, "sign of " + name)) return;
+        const Expr is_negative = left < 0 || right < 0;
+        s.alternatives.push_back({is_negative, Variable::make(left.type(), name) >= 0});
+    }
     // A quotient is rounded down: c q <= a < c q + c.
     Sum quotient(State &s, const Expr &e, const Expr &a, const Expr &b) {
         const auto c = as_const_int(b);
         const Sum q = unknown(text(e));
-        if (!c || *c <= 0 || !is_new(s, text(e))) return q;
+        if ((c && *c <= 0) || !is_new(s, text(e))) return q;
+        if (!c) {
+            s.alternatives.push_back({a < 0 || b <= 0, variable(e) >= 0});
+            return q;
+        }
         Sum rest = value(s, a);
         rest.add(q, -*c);
         s.inequalities.add(rest);

@@ -104,6 +104,7 @@ Expr KnownFacts::with_values(const Expr &e) const {
 
 void KnownFacts::add_let(const std::string &name, const Expr &value) {
     const Type t = value.type();
+    if (of_call_.count(name)) return;
     if (t != Int(32) && !(t.is_bool() && t.is_scalar())) return;
     const Expr v = simplify(with_values(value));
     if (size_of(v) <= max_size) values_[name] = v;
@@ -129,6 +130,13 @@ bool KnownFacts::excludes(const Expr &condition) const {
         if (!lane.is_known || !proves(!one)) return false;
     }
     return true;
+}
+
+bool KnownFacts::only_first_lane(const Expr &condition) const {
+    if (condition.type().lanes() != 2) return false;
+    Lane second(1);
+    const Expr one = second.mutate(condition);
+    return second.is_known && proves(!one);
 }
 
 bool may_have_effect(const Stmt &s, const KnownFacts &known) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,26 @@ namespace halyard {
 class KnownFacts {
 public:
     explicit KnownFacts(const CallFacts &facts)
-        : values_(facts.values), conditions_(facts.conditions) {}
+        : values_(facts.values), conditions_(facts.conditions) {
+        for (const auto &[name, value] : facts.values)
+            of_call_.insert(name);
+    }
 
+    // The kernel reads the extents and strides of its arguments in lets, too: the call's values of
+    // these say more.
     void add_let(const std::string &name, const Halide::Expr &value);
-    void remove_let(const std::string &name) { values_.erase(name); }
+    void remove_let(const std::string &name) {
+        if (!of_call_.count(name)) values_.erase(name);
+    }
     // Adds a condition that holds until forget().
     void assume(const Halide::Expr &condition) { conditions_.push_back(with_values(condition)); }
     void forget() { conditions_.pop_back(); }
     bool proves(const Halide::Expr &condition) const;
     // Returns true if no lane of the condition can be true.
     bool excludes(const Halide::Expr &condition) const;
+    // Returns true for a condition of two lanes whose second one can't be true: what remains of a
+    // row after whole vectors of two.
+    bool only_first_lane(const Halide::Expr &condition) const;
 
 private:
     Halide::Expr with_values(const Halide::Expr &e) const;
@@ -31,6 +42,7 @@ private:
     // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
     std::shared_ptr<int> proofs_left_ = std::make_shared<int>(300);
     std::map<std::string, Halide::Expr> values_;
+    std::set<std::string> of_call_;  // the names of CallFacts::values
     std::vector<Halide::Expr> conditions_;
 };
 

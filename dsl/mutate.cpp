@@ -291,6 +291,24 @@ private:
         return v && v->name.find(".min.") != std::string::npos;
     }
     std::string stage() const { return stages_.empty() ? "" : stem(stages_.back()); }
+    // Rewrites the index of a load or a store. With a mask that only its first lane passes, the
+    // strides of a ramp have no effect.
+    Expr mutate_index(const Expr &index, const Expr &mask) {
+        const bool outer = std::exchange(in_one_lane_, faults_ && known_.only_first_lane(mask));
+        const Expr result = mutate(index);
+        in_one_lane_ = outer;
+        return result;
+    }
+    Expr visit(const Ramp *op) override {
+        const bool is_idle = std::exchange(in_one_lane_, false);
+        const Expr base = mutate(op->base);
+        const bool outer = std::exchange(in_idle_stride_, is_idle || in_idle_stride_);
+        const Expr stride = mutate(op->stride);
+        in_idle_stride_ = outer;
+        in_one_lane_ = is_idle;
+        if (base.same_as(op->base) && stride.same_as(op->stride)) return op;
+        return Ramp::make(base, stride, op->lanes);
+    }
 
     Stmt visit(const ProducerConsumer *op) override {
         if (!op->is_producer) return IRMutator::visit(op);
@@ -493,7 +511,7 @@ private:
         const bool outer = std::exchange(in_value_, true);
         Expr value = starts && is_const(op->value) ? op->value : mutate(op->value);
         in_value_ = outer;
-        Expr index = mutate(op->index);
+        Expr index = mutate_index(op->index, op->predicate);
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         if (starts && try_plant(kind::missing_init, to)) {
@@ -525,7 +543,7 @@ private:
     }
     Expr visit(const Load *op) override {
         const bool outer = std::exchange(in_value_, false);
-        Expr index = mutate(op->index);
+        Expr index = mutate_index(op->index, op->predicate);
         Expr mask = mutate(op->predicate);
         in_value_ = outer;
         const std::string from = "load of " + stem(op->name) + " in " + stage();
@@ -556,7 +574,7 @@ private:
         const Expr other = Variable::make(
             op->type, at + 1 == strides->second.end() ? strides->second[0] : at[1]);
         if (!try_plant(kind::swapped_stride, stem(op->name) + " in " + stage(),
-                       !proves(Expr(op) == other)))
+                       !in_idle_stride_ && !proves(Expr(op) == other)))
             return op;
         return wrong(op, other);
     }
@@ -589,8 +607,24 @@ private:
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type),
                         Call::make(eq->type, eq->name, sides, eq->call_type));
     }
+    // Returns abs(a - b) with its operands rewritten, or nothing if `op` is something else. The
+    // operands are not swapped: abs(b - a) is the same.
+    Expr absolute_difference(const Call *op) {
+        if (!op->is_intrinsic(Call::abs)) return {};
+        const auto make = [&](const Expr &difference) {
+            return Call::make(op->type, op->name, {difference}, op->call_type);
+        };
+        if (const Sub *d = op->args[0].as<Sub>())
+            return make(Sub::make(mutate(d->a), mutate(d->b)));
+        const Call *d = op->args[0].as<Call>();
+        if (!d || !d->is_intrinsic(Call::strict_sub)) return {};
+        return make(
+            Call::make(d->type, d->name, {mutate(d->args[0]), mutate(d->args[1])}, d->call_type));
+    }
     Expr visit(const Call *op) override {
         if (op->is_intrinsic(Call::prefetch)) return op;  // any address is right
+        if (const Expr difference = absolute_difference(op); difference.defined())
+            return difference;
         const bool lt = op->is_intrinsic(Call::strict_lt);
         const bool le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) &&
@@ -703,8 +737,10 @@ private:
     std::vector<std::string> *const of_values_ = nullptr;
     bool is_inside_ = false;  // in the kernel's statement, rather than before it
     bool planted_ = false, in_bound_ = false, in_remainder_ = false;
-    bool in_value_ = false;  // in a stored value, rather than in an index
-    int never_runs_ = 0;     // > 0: at a place that no call reaches
+    bool in_value_ = false;        // in a stored value, rather than in an index
+    bool in_one_lane_ = false;     // in an index of which only the first lane counts
+    bool in_idle_stride_ = false;  // in a stride that no lane that counts is multiplied with
+    int never_runs_ = 0;           // > 0: at a place that no call reaches
     KernelSummary summary_;
     KnownFacts known_;
     std::vector<std::string> stages_;  // the stages around the current statement

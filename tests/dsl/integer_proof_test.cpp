@@ -64,6 +64,18 @@ TEST_F(IntegerProof, ARemainderWithinAWholeVectorIsEmpty) {
     EXPECT_FALSE(implies({n >= 1, t >= 0, i >= 0}, remainder <= 0));
 }
 
+TEST_F(IntegerProof, ProductsAndQuotientsHaveSigns) {
+    EXPECT_TRUE(implies({n >= 0, m >= 1}, n * m >= 0));
+    EXPECT_FALSE(implies({n >= 0}, n * m >= 0));
+    EXPECT_FALSE(implies({n >= 0, m >= 0}, n * m >= 1));
+    EXPECT_TRUE(implies({}, 32768 / max(m, 1) >= 0));
+    EXPECT_FALSE(implies({}, 32768 / m >= 0));
+    // Blocks of 8 rows, of tasks of a number of rows that depends on m: three rows fill none.
+    const Expr rows = 32768 / max(m, 1);
+    EXPECT_TRUE(implies({n < 4, t >= 0}, max(min(n - rows * t, rows) / 8, 0) <= 0));
+    EXPECT_FALSE(implies({n < 9, t >= 0}, max(min(n - rows * t, rows) / 8, 0) <= 0));
+}
+
 TEST_F(IntegerProof, ContradictionsImplyAll) {
     EXPECT_TRUE(implies({n < m, m < n}, i == 7));
     EXPECT_FALSE(implies({n < m}, i == 7));

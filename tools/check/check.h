@@ -19,6 +19,8 @@ struct Options {
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
+    // Extents of random calls are often beside these: tools/check/kernel_sizes.h.
+    std::vector<int64_t> kernel_sizes;
     double shrink_seconds = 5;
     // Options that the command which repeats a failure needs: " --kernels libmine.so".
     std::string repro_options;

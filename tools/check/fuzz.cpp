@@ -14,6 +14,7 @@
 #include "registry/op/names.h"
 #include "tools/check/cancellation.h"
 #include "tools/check/fills.h"
+#include "tools/check/kernel_sizes.h"
 #include "tools/check/ulps.h"
 
 namespace halyard::check {
@@ -28,7 +29,7 @@ class Generator {
 public:
     Generator(const Op &op, const Options &o)
         : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), variant_(o.variant),
-          rng_(o.seed) {
+          kernel_sizes_(o.kernel_sizes), rng_(o.seed) {
         for (char c : op.name)
             rng_.discard((unsigned char)c);  // a sequence of its own for every op
         for (auto &d : op.dtypes)
@@ -61,6 +62,11 @@ private:
         if (chance(4)) {
             const bool of_one_number = op_.sig.inputs.size() == 1;
             c.specials = of_one_number && chance(3) ? many_specials : 1 + int(rng_() % 8);
+            return;
+        }
+        // A product of many integers is 0 in all but some of its bits.
+        if (op_.form == Form::reduction && chance(6)) {
+            c.lonely = true;
             return;
         }
         if (chance(3)) {
@@ -103,12 +109,10 @@ private:
         const bool all = chance(3);
         for (auto &[name, value] : s.dims)
             if (all || chance(2)) value = extent(sizes);
-        if (chance(8) && !s.dims.empty()) {
-            std::next(s.dims.begin(), long(rng_() % s.dims.size()))->second = 1 + int64_t(rng_() %
-                                                                                          50000);
-        }
+        if (chance(8) && !s.dims.empty())
+            std::next(s.dims.begin(), long(rng_() % s.dims.size()))->second = long_extent();
         if (chance(4)) fit_output(s, extent(sizes));
-        const int64_t limit = chance(16) ? 2'000'000 : chance(2) ? 200'000 : 10'000;
+        const int64_t limit = most_work();
         while (work(s, limit) > limit) {
             auto most = std::max_element(s.dims.begin(), s.dims.end(),
                                          [](auto &a, auto &b) { return a.second < b.second; });
@@ -117,6 +121,17 @@ private:
             most->second = most->second / 2 + int64_t(rng_() % 2) * (most->second > 3);
         }
         return s;
+    }
+    int64_t long_extent() {
+        if (!kernel_sizes_.empty() && chance(2)) return beside_kernel_size();
+        return 1 + int64_t(rng_() % 50000);
+    }
+    // Returns the limit of a call's work. The last level of a sum takes millions of elements.
+    int64_t most_work() {
+        constexpr int64_t long_sum = 20'000;
+        if (!kernel_sizes_.empty() && kernel_sizes_.back() > long_sum && chance(32))
+            return largest_kernel_size;
+        return chance(16) ? 2'000'000 : chance(2) ? 200'000 : 10'000;
     }
     // Returns an extent of an output; nothing if the op rejects the sample.
     std::optional<int64_t> extent_of(const std::string &text, const Sample &s) const try {
@@ -208,7 +223,13 @@ private:
     template<class T> const T &one_of(const std::vector<T> &all) {
         return all[rng_() % all.size()];
     }
+    int64_t beside_kernel_size() {
+        const int64_t size = one_of(kernel_sizes_) * one_of<int64_t>({1, 1, 1, 2, 17});
+        return std::clamp<int64_t>(size + one_of<int64_t>({-1, 0, 0, 1, 1, 3}), 1,
+                                   largest_kernel_size);
+    }
     int64_t extent(const std::vector<int64_t> &sizes) {
+        if (!kernel_sizes_.empty() && chance(3)) return beside_kernel_size();
         if (chance(2)) return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 64, 101, 131});
         const int64_t whole = one_of(sizes) * one_of<int64_t>({1, 1, 1, 2, 2, 3, 4});
         return std::max<int64_t>(1, whole + one_of<int64_t>({-1, 0, 0, 1, 1, 3}));
@@ -257,6 +278,7 @@ private:
     const RegisteredOp &registered_;
     std::vector<Isa> isas_;
     const std::string variant_;  // "" for any
+    const std::vector<int64_t> kernel_sizes_;
     std::vector<std::string> dtypes_;
     std::vector<Sample> samples_;
     std::mt19937 rng_;

@@ -24,6 +24,7 @@
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
+#include "tools/check/kernel_sizes.h"
 #include "tools/check/ulps.h"
 
 namespace halyard::check {
@@ -363,6 +364,7 @@ private:
         o.fault = fault;
         o.fuzz_cases = random_calls_;
         o.shrink_seconds = 0;
+        if (choice_.kernel.backend == "cpu") o.kernel_sizes = kernel_sizes(kernel(""));
         return o;
     }
     void run_checks(const Op &op, const std::string &fault) {

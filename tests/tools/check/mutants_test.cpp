@@ -170,6 +170,20 @@ TEST(Mutants, SpecialValuesReachEveryLoop) {
               Mutant::caught);
 }
 
+// The loop over whole blocks of 176 rows, with chunks of 128 terms, takes more of both than samples
+// have.
+TEST(Mutants, CallsBesideAKernelsSizesReachItsLoops) {
+    const Mutant m = tried("matmul", "matmul/half f16/avx2 wrong-start: store to sum_intm #29");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
+// A product of many integers is 0, whatever one of them is, unless nearly all of them are 1.
+TEST(Mutants, ProductsOfIntegersAreChecked) {
+    const Mutant m = tried(
+        "reduce_prod", "reduce_prod/rows i32/avx2 wrong-start: store to runs_of_runs_of_runs #39");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
 // An index outside of x takes the fill.
 TEST(Mutants, IndicesOutsideAreChecked) {
     MutantOptions o = options({"gather_kernel"}, 0,
@@ -263,6 +277,38 @@ TEST(Faults, AreNotPlantedWhereNoCallGoes) {
     const std::vector<std::string> faults = faults_of(k);
     EXPECT_TRUE(has(faults, "missing-init: store to total"));
     EXPECT_FALSE(has(faults, "missing-init: store to total #2"));
+}
+
+// A block of whole rows isn't filled by the few rows for which a short row is wide.
+TEST(Faults, AreNotPlantedIntoBlocksThatNoCallFills) {
+    Instance i;
+    i.isa = Isa::avx2;
+    i.dtypes = "f64";
+    i.variant = "wide";
+    Kernel k(op_of("softmax_cross_entropy_dlogits"), i);
+    const std::vector<std::string> faults = faults_of(k);
+    EXPECT_TRUE(has(faults, "wrong-start: store to weight_intm"));
+    EXPECT_FALSE(has(faults, "wrong-start: store to weight_intm #11"));
+}
+
+TEST(Faults, OfAnAbsoluteDifferencesOrderAreNone) {
+    Instance i;
+    i.dtypes = "f64";
+    Kernel k(op_of("logaddexp"), i);
+    EXPECT_FALSE(has(faults_of(k), "swapped-operands: - in y"));
+}
+
+// What remains of a row after vectors of two is one element.
+TEST(Faults, OfStridesNeedASecondLane) {
+    const auto has_strides = [](const std::string &dtypes, int number) {
+        Instance i;
+        i.dtypes = dtypes;
+        Kernel k(op_of("log2"), i);
+        return has(faults_of(k), "swapped-stride: x.stride.0 in y #" + std::to_string(number));
+    };
+    EXPECT_TRUE(has_strides("f32", 4));
+    EXPECT_TRUE(has_strides("f64", 3));
+    EXPECT_FALSE(has_strides("f64", 4));
 }
 
 // An f16 has 10 bits of mantissa, and the least of some has no more.
