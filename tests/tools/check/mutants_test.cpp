@@ -1,4 +1,5 @@
 // Tests that planted faults are found, and that kernels without one pass.
+#include "tools/check/kernel_sizes.h"
 #include "tools/check/mutants.h"
 
 #include <gtest/gtest.h>
@@ -170,11 +171,18 @@ TEST(Mutants, SpecialValuesReachEveryLoop) {
               Mutant::caught);
 }
 
-// The loop over whole blocks of 176 rows, with chunks of 128 terms, takes more of both than samples
-// have.
-TEST(Mutants, CallsBesideAKernelsSizesReachItsLoops) {
-    const Mutant m = tried("matmul", "matmul/half f16/avx2 wrong-start: store to sum_intm #29");
-    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+// Whole blocks have 22 vectors of 8 rows, and chunks have 128 terms.
+TEST(Mutants, CallsBesideAKernelsSizesAreDrawn) {
+    Instance i;
+    i.isa = Isa::avx2;
+    i.dtypes = "f16";
+    i.variant = "half";
+    const std::vector<int64_t> sizes = kernel_sizes(Kernel(op_of("matmul"), i));
+    for (const int64_t size : {8, 22, 128, 176})
+        EXPECT_EQ(std::ranges::count(sizes, size), 1) << size;
+    EXPECT_TRUE(std::ranges::is_sorted(sizes));
+    EXPECT_GE(sizes.front(), 2);
+    EXPECT_LE(sizes.back(), largest_kernel_size);
 }
 
 // A product of many integers is 0, whatever one of them is, unless nearly all of them are 1.
