@@ -1,4 +1,5 @@
 #include "train/data/indexed.h"
+#include "train/data/apart.h"
 
 #include <algorithm>
 #include <atomic>
@@ -46,6 +47,7 @@ private:
         const size_t workers = node_.workers ? std::min(node_.workers, n) : n;
         std::atomic<size_t> taken{0};
         parallel_for(0, int64_t(workers), [&](int64_t) {
+            const ApartFromStep apart;
             // If all threads may work each task is one row, which the pool balances better.
             for (size_t i; (i = taken++) < n;) {
                 make_row(made_[i], order_[at_ + i]);

@@ -6,6 +6,7 @@
 
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
+#include "train/data/apart.h"
 #include "train/data/steps.h"
 
 namespace halyard::dataset {
@@ -126,6 +127,7 @@ struct MapNode : Node {
                                         : n;
             std::atomic<int64_t> taken{0};
             parallel_for(0, workers, [&](int64_t) {
+                const ApartFromStep apart;
                 // If all threads may work each task is one row, which the pool balances better.
                 for (int64_t i; (i = taken++) < n;) {
                     make(rows[size_t(i)], number + uint64_t(i));

@@ -14,6 +14,7 @@
 #include "primitives/random.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
+#include "registry/tensor/call_listener.h"
 #include "tests/registry/expect_error.h"
 #include "train/data/sources.h"
 
@@ -60,7 +61,56 @@ Tensor plus_noise(const Tensor &t, Draw &draw) {
     return Tensor::scalar(t.item() * 1000000 + double(draw.below(1000000)), DType::i64);
 }
 
+struct DeafListener : CallListener {
+    void called(const RegisteredOp &, const Attrs &, std::span<const Tensor>,
+                std::span<const Tensor>) override {}
+    void copied(const Tensor &, const Tensor &) override {}
+    void filled(const Tensor &, double) override {}
+    void ran_on_host(const std::string &, const HostFunction &, std::span<const Tensor>,
+                     std::span<const Tensor>) override {}
+    void touched(const TensorImpl &) override {}
+    void allocated(const Storage &) override {}
+    void released(const Storage &) override {}
+    void drew(const RngState &) override {}
+    void enter(const std::string &) override {}
+    void leave() override {}
+    void refuse(const std::string &) override {}
+};
+
+void work_for(std::chrono::microseconds time) {
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < time) {
+    }
+}
+
 }  // namespace
+
+// A step that waits for a thread of the pool makes rows meanwhile, which are no part of what is
+// captured.
+TEST(Steps, RowsAreMadeApartFromACapture) {
+    const int threads_before = threads();
+    set_threads(2);
+    std::atomic<int> made{0};
+    std::atomic<int> heard{0};
+    const auto transform = [&](const Tensor &t) {
+        made++;
+        heard += call_listener() != nullptr;
+        work_for(std::chrono::microseconds(20));
+        return t;
+    };
+    const int64_t rows = 20000;
+    RowIterator all = numbers(rows).map(transform, "x").create_dict_iterator(0, rows);
+    DeafListener listener;
+    {
+        const ListenerScope scope(&listener);
+        while (made < rows) {
+            parallel_for(0, 4,
+                         [&](int64_t i) { work_for(std::chrono::microseconds(i == 3 ? 60 : 5)); });
+        }
+    }
+    set_threads(threads_before);
+    EXPECT_EQ(heard, 0) << "of " << made;
+}
 
 TEST(Steps, Columns) {
     const Dataset d = numbers(3);
