@@ -1,10 +1,10 @@
 #include "train/data/indexed.h"
-#include "train/data/apart.h"
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
 
+#include "primitives/autograd/apart.h"
 #include "registry/base/parallel.h"
 
 namespace halyard::dataset {

@@ -4,9 +4,9 @@
 #include <exception>
 #include <optional>
 
+#include "primitives/autograd/apart.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
-#include "train/data/apart.h"
 #include "train/data/steps.h"
 
 namespace halyard::dataset {
