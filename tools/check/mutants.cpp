@@ -364,11 +364,12 @@ private:
         o.fault = fault;
         o.fuzz_cases = random_calls_;
         o.shrink_seconds = 0;
-        if (choice_.kernel.backend == "cpu") o.kernel_sizes = kernel_sizes(kernel(""));
         return o;
     }
     void run_checks(const Op &op, const std::string &fault) {
-        run_checks(op, checks_for(choice_.kernel, until_caught_), options_for(fault));
+        Options o = options_for(fault);
+        if (choice_.kernel.backend == "cpu") o.kernel_sizes = kernel_sizes(kernel(""));
+        run_checks(op, checks_for(choice_.kernel, until_caught_), o);
     }
     void run_checks(const Op &op, const NamedChecks &checks, const Options &o) {
         for (auto &[name, check] : checks) {

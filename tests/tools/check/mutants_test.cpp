@@ -257,14 +257,18 @@ TEST(Mutants, RejectAnInapplicableFault) {
                  AttrError);
 }
 
+std::vector<std::string> faults_in(const std::string &op, Isa isa, const std::string &dtypes,
+                                   const std::string &variant = "") {
+    Instance i;
+    i.isa = isa;
+    i.dtypes = dtypes;
+    i.variant = variant;
+    Kernel k(op_of(op), i);
+    return faults_of(k);
+}
+
 TEST(Faults, HaveStableNames) {
-    const auto listed = [] {
-        Instance i;
-        i.isa = host_isa();
-        i.variant = "wide";
-        Kernel k(op_of("softmax"), i);
-        return faults_of(k);
-    };
+    const auto listed = [] { return faults_in("softmax", host_isa(), "f32", "wide"); };
     const std::vector<std::string> once = listed();
     EXPECT_EQ(once, listed());
     std::set<std::string> kinds;
@@ -277,42 +281,29 @@ TEST(Faults, HaveStableNames) {
 
 // The rows of whole vectors have a branch for incomplete ones, which never runs.
 TEST(Faults, AreNotPlantedWhereNoCallGoes) {
-    Instance i;
-    i.isa = host_isa();
-    i.dtypes = "f64";
-    i.variant = "short";
-    Kernel k(op_of("sparse_softmax_cross_entropy_dlogits"), i);
-    const std::vector<std::string> faults = faults_of(k);
+    const std::vector<std::string> faults = faults_in("sparse_softmax_cross_entropy_dlogits",
+                                                      host_isa(), "f64", "short");
     EXPECT_TRUE(has(faults, "missing-init: store to total"));
     EXPECT_FALSE(has(faults, "missing-init: store to total #2"));
 }
 
 // A block of whole rows isn't filled by the few rows for which a short row is wide.
 TEST(Faults, AreNotPlantedIntoBlocksThatNoCallFills) {
-    Instance i;
-    i.isa = Isa::avx2;
-    i.dtypes = "f64";
-    i.variant = "wide";
-    Kernel k(op_of("softmax_cross_entropy_dlogits"), i);
-    const std::vector<std::string> faults = faults_of(k);
+    const std::vector<std::string> faults = faults_in("softmax_cross_entropy_dlogits", Isa::avx2,
+                                                      "f64", "wide");
     EXPECT_TRUE(has(faults, "wrong-start: store to weight_intm"));
     EXPECT_FALSE(has(faults, "wrong-start: store to weight_intm #11"));
 }
 
 TEST(Faults, OfAnAbsoluteDifferencesOrderAreNone) {
-    Instance i;
-    i.dtypes = "f64";
-    Kernel k(op_of("logaddexp"), i);
-    EXPECT_FALSE(has(faults_of(k), "swapped-operands: - in y"));
+    EXPECT_FALSE(has(faults_in("logaddexp", Isa::baseline, "f64"), "swapped-operands: - in y"));
 }
 
 // What remains of a row after vectors of two is one element.
 TEST(Faults, OfStridesNeedASecondLane) {
     const auto has_strides = [](const std::string &dtypes, int number) {
-        Instance i;
-        i.dtypes = dtypes;
-        Kernel k(op_of("log2"), i);
-        return has(faults_of(k), "swapped-stride: x.stride.0 in y #" + std::to_string(number));
+        return has(faults_in("log2", Isa::baseline, dtypes),
+                   "swapped-stride: x.stride.0 in y #" + std::to_string(number));
     };
     EXPECT_TRUE(has_strides("f32", 4));
     EXPECT_TRUE(has_strides("f64", 3));
