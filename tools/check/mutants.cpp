@@ -217,7 +217,7 @@ private:
     }
     static Choice take(std::vector<Choice> &places, size_t at) {
         std::swap(places[at], places.back());
-        const Choice c = places.back();
+        Choice c = std::move(places.back());
         places.pop_back();
         return c;
     }
@@ -465,7 +465,7 @@ Mutant mutant_of(const Choice &c, const MutantOptions &o, const JobResult &r) {
         return m;
     }
     m.status = Mutant::caught;
-    m.caught_by.push_back(timed_out ? "hang" : r.signal ? "crash" : "exit");
+    m.caught_by.emplace_back(timed_out ? "hang" : r.signal ? "crash" : "exit");
     if (m.output.empty()) m.output = r.how + " in check " + checking;
     return m;
 }
