@@ -111,6 +111,26 @@ std::string location_text(const std::string &file, int line) {
     return (path.parent_path().filename() / path.filename()).string() + ":" + std::to_string(line);
 }
 
+// Returns the file that `file` is in the checkout that this program was built in, or `file` itself
+// if that has none. A compiler cache hands objects to every checkout, and the paths in them are
+// those of the checkout that made them.
+std::string own_copy_of(const std::string &file) {
+    const fs::path given = fs::path(file).lexically_normal();
+    std::error_code unreadable;
+    fs::path folder = own_program().parent_path();
+    for (; folder.has_relative_path(); folder = folder.parent_path()) {
+        // The longest end of the path that this folder has, but a name alone is no evidence.
+        for (auto begin = given.begin(); begin != given.end(); ++begin) {
+            if (std::distance(begin, given.end()) < 2) break;
+            fs::path end;
+            for (auto part = begin; part != given.end(); ++part)
+                end /= *part;
+            if (end.is_relative() && fs::exists(folder / end, unreadable)) return folder / end;
+        }
+    }
+    return file;
+}
+
 }  // namespace
 
 CallSite CallSite::here() {
@@ -176,7 +196,7 @@ std::string CallSite::outermost_location() const {
 
 std::string CallSite::outermost_file() const {
     const std::vector<Frame> all = frames();
-    return all.empty() ? "" : all.back().file;
+    return all.empty() ? "" : own_copy_of(all.back().file);
 }
 
 std::string reference_location() {

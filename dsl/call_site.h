@@ -23,7 +23,8 @@ public:
     // Returns the outermost call in an op file: of nested constructors, that of the op itself.
     std::string outermost_location() const;
 
-    // Returns the path of the file in outermost_location(), as it was given to the compiler.
+    // Returns the path of the file in outermost_location(): that in the checkout which this program
+    // was built in, or, for the ops of other projects, as it was given to the compiler.
     std::string outermost_file() const;
 
 private:
