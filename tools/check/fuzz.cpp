@@ -337,6 +337,19 @@ FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
     return c;
 }
 
+int make_random_calls(const Op &op, const Options &o, double seconds,
+                      const std::function<void(const FuzzCase &)> &before) {
+    Generator generator(op, o);
+    const auto from = Clock::now();
+    int made = 0;
+    for (; made < o.fuzz_cases && since(from) < seconds; made++) {
+        const FuzzCase c = generator.next();
+        before(c);
+        call_fuzz_case(op, c);
+    }
+    return made;
+}
+
 void check_fuzz(const Op &op, const Options &o, Report &r) {
     if (op.form == Form::composite) return r.skip("composite: its parts are checked");
     Generator generator(op, o);

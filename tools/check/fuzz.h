@@ -1,6 +1,7 @@
 // Random calls of an op, beyond its samples. A call that fails is reduced to the smallest that
 // still fails.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 
@@ -56,6 +57,14 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text);  // throw
 // rejected with an error that gives the reason and `may_refuse`. Calls with even seeds run in a
 // sandbox (tools/check/sandbox.h).
 std::string run_fuzz_case(const Op &op, const FuzzCase &c, bool may_refuse = true);
+
+// Makes this call, and compares nothing.
+void call_fuzz_case(const Op &op, const FuzzCase &c);
+
+// Makes o.fuzz_cases random calls, or as many as fit into `seconds`, and compares nothing. Calls
+// `before` with each call first. Returns how many it made.
+int make_random_calls(const Op &op, const Options &o, double seconds,
+                      const std::function<void(const FuzzCase &)> &before);
 
 // Returns the line under a failure of this call that repeats it.
 std::string repro_line(const Op &op, const FuzzCase &c, const Options &o);

@@ -251,6 +251,11 @@ public:
         guards_.move(op, c_.in, out_);
     }
 
+    void call() {
+        const Force force(f_.isa, f_.variant);
+        dispatch_into(c_.registered, c_.in, c_.attrs, out_);
+    }
+
     std::string run() {
         std::vector<Tensor> kept;
         for (const Tensor &t : c_.in)
@@ -259,12 +264,10 @@ public:
         begin_step("'" + f_.text() + "'" +
                    (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
         if (f_.seed % 2 == 0) {
-            const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] {
-                dispatch_into(c_.registered, c_.in, c_.attrs, out_);
-            });
+            const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] { call(); });
             if (!error.empty()) return error;
         } else
-            dispatch_into(c_.registered, c_.in, c_.attrs, out_);
+            call();
         if (const std::string outside = guards_.finding(); !outside.empty()) return outside;
         for (size_t k = 0; k < kept.size(); k++) {
             if (!shares_memory_.count(op_.sig.inputs[k].name) &&
@@ -432,6 +435,13 @@ private:
 };
 
 }  // namespace
+
+void call_fuzz_case(const Op &op, const FuzzCase &f) {
+    try {
+        Call(op, f).call();
+    } catch (const Error &) {  // the call is rejected
+    }
+}
 
 std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
     try {

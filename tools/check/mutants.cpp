@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <random>
+#include <ranges>
 #include <sstream>
 
 #include "bench/harness/case.h"
@@ -24,6 +25,7 @@
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
+#include "tools/check/fuzz.h"
 #include "tools/check/kernel_sizes.h"
 #include "tools/check/ulps.h"
 
@@ -34,6 +36,9 @@ using Faults = std::vector<std::string>;
 
 // The name that check_all_numbers() has in messages. It catches nothing.
 constexpr const char *all_numbers = "all numbers";
+// The name of the calls that are made of survivors only.
+const std::string search_check = "search";
+constexpr unsigned search_seed = 77;  // other calls than those of the checks
 // The kind of fault that matters only where both sides of a comparison are equal (dsl/mutate.cpp).
 constexpr const char *wrong_comparison = "wrong-comparison";
 
@@ -304,6 +309,36 @@ public:
         }
     }
 
+    // Makes random calls of a kernel that aborts at the place of the fault. Sends "call ..." before
+    // each, and "calls N" if none aborts.
+    void search(const std::string &fault, double seconds) {
+        set_threads(2);
+        Kernel k = kernel(probe_of(fault));
+        replace_by(k);
+        Options o = options_for(fault);
+        o.fuzz_cases = random_calls_;
+        o.kernel_sizes = kernel_sizes(kernel(""));
+        o.seed = search_seed;
+        const int made = make_random_calls(*k.op, o, seconds,
+                                           [&](const FuzzCase &c) { send_("call " + c.text()); });
+        send_("calls " + std::to_string(made));
+    }
+
+    // Makes the call of the faulty kernel with values of all kinds, and sends "caught ..." for the
+    // first wrong result.
+    void repeat(const std::string &fault, const std::string &call) {
+        set_threads(2);
+        Kernel k = kernel(fault);
+        replace_by(k);
+        send_("compiled");
+        const FuzzCase found = parse_fuzz_case(*k.op, call);
+        for (FuzzCase &c : with_other_values(found)) {
+            send_("check " + search_check);
+            const std::string wrong = run_fuzz_case(*k.op, c);
+            if (!wrong.empty()) return send_("caught " + search_check + ": " + one_line(wrong));
+        }
+    }
+
     // Runs the checks on a kernel that aborts at the place of the fault.
     void reach(const std::string &fault) {
         set_threads(2);
@@ -314,6 +349,22 @@ public:
     }
 
 private:
+    // Returns the call with other random values, in each of the ways in which random calls are
+    // filled.
+    static std::vector<FuzzCase> with_other_values(const FuzzCase &c) {
+        constexpr int seeds = 12;
+        std::vector<FuzzCase> all = {c};
+        for (int seed = 1; seed <= seeds; seed++) {
+            FuzzCase plain = c;
+            plain.specials = 0;
+            plain.integers = plain.breakpoints = plain.constants = plain.lonely = false;
+            plain.seed = seed;
+            FuzzCase integers = plain, lonely = plain, breakpoints = plain;
+            integers.integers = lonely.lonely = breakpoints.breakpoints = true;
+            all.insert(all.end(), {plain, integers, lonely, breakpoints});
+        }
+        return all;
+    }
     // Returns true for a changed value in a function of one 16-bit float, if every number in every
     // layout still has a result within the contract.
     bool changes_no_number(const Op &op, const std::string &fault) const {
@@ -554,6 +605,67 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
         });
 }
 
+// Returns the indices of the survivors whose places no call has executed yet.
+std::vector<size_t> unreached_survivors(const std::vector<Choice> &chosen,
+                                        const std::vector<Mutant> &all) {
+    std::vector<size_t> indices;
+    for (size_t i = 0; i < all.size(); i++) {
+        if (all[i].status == Mutant::survived && !all[i].reached &&
+            chosen[i].kernel.backend == "cpu")
+            indices.push_back(i);
+    }
+    return indices;
+}
+
+// Returns what follows the last message that begins with `word`; "" if there is none.
+std::string last_message(const JobResult &r, const std::string &word) {
+    for (const std::string &line : std::views::reverse(r.messages))
+        if (line.starts_with(word + " ")) return line.substr(word.size() + 1);
+    return "";
+}
+
+// Searches a call that executes the place of each survivor that no check reaches, and makes it with
+// many values. A survivor for which there is none becomes `unreached`.
+void search_calls(const std::vector<Choice> &chosen, const MutantOptions &o,
+                  std::vector<Mutant> &all) {
+    MutantOptions searching = o;
+    searching.random_calls = o.search_calls;
+    const std::vector<size_t> survivors = unreached_survivors(chosen, all);
+    std::map<size_t, std::string> calls;
+    pool_of(o).run(
+        survivors.size(),
+        [&](size_t i, const ProcessPool::Send &send) {
+            MutantRunner(chosen[survivors[i]], searching, send)
+                .search(all[survivors[i]].fault, o.search_seconds);
+        },
+        [&](size_t i, const JobResult &r) {
+            Mutant &m = all[survivors[i]];
+            if (r.signal == SIGABRT) {
+                m.reached = true;
+                m.output = last_message(r, "call");
+                calls[survivors[i]] = m.output;
+            } else if (const std::string made = last_message(r, "calls"); !made.empty()) {
+                m.status = Mutant::unreached;
+                m.output = "none of " + made + " random calls of the kernel executes its place";
+            }
+        });
+    const std::vector<std::pair<size_t, std::string>> found(calls.begin(), calls.end());
+    pool_of(o).run(
+        found.size(),
+        [&](size_t i, const ProcessPool::Send &send) {
+            const auto &[survivor, call] = found[i];
+            MutantRunner(chosen[survivor], o, send).repeat(all[survivor].fault, call);
+        },
+        [&](size_t i, const JobResult &r) {
+            Mutant &m = all[found[i].first];
+            const std::string wrong = last_message(r, "caught");
+            if (r.has_returned() && wrong.empty()) return;
+            m.status = Mutant::caught;
+            m.caught_by.push_back(search_check);
+            m.output = wrong.empty() ? r.how + " in " + found[i].second : wrong;
+        });
+}
+
 std::vector<Choice> choices(const MutantOptions &o) {
     if (!o.only.empty()) {
         std::vector<Choice> chosen;
@@ -595,6 +707,7 @@ const char *name_of(Mutant::Status status) {
     case Mutant::caught: return "caught";
     case Mutant::survived: return "survived";
     case Mutant::equivalent: return "equivalent";
+    case Mutant::unreached: return "unreached";
     case Mutant::same_code: return "same code";
     case Mutant::refused: break;
     }
@@ -616,6 +729,7 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());
         });
     find_reached(chosen, o, all);
+    search_calls(chosen, o, all);
     return all;
 }
 

@@ -18,6 +18,7 @@ struct Mutant {
         caught,
         survived,
         equivalent,  // survived, and no check can find it, for the reason in `output`
+        unreached,   // survived, and none of MutantOptions::search_calls executes its place
         same_code,   // the compiler generated the same code: no fault
         refused,     // it can't be compiled
     };
@@ -26,10 +27,11 @@ struct Mutant {
     // of the options.
     std::string place = "";
     Status status = survived;
-    bool reached = false;                // survived: a check executed its place
+    bool reached = false;                // survived: a call executed its place
     bool compares_one_number = false;    // survived: a comparison in a function of one number
-    std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
-    // The first failure, the compiler's message, or why a known survivor survives.
+    std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang", "search"
+    // The first failure, the compiler's message, why a known survivor survives, or the call that
+    // executes its place if no check does.
     std::string output;
     // Returns true if the kernel is for the CPU.
     bool on_cpu() const { return !place.ends_with("/ascend") && !place.ends_with("/cuda"); }
@@ -51,6 +53,10 @@ struct MutantOptions {
     // Random calls of each faulted kernel. All of them reach it; without faults, those of an op are
     // of any of its kernels.
     int random_calls = 1000;
+    // Calls that are made of a survivor's kernel if no check executes the fault's place. One that
+    // does is then made with many values.
+    int search_calls = 20'000;
+    double search_seconds = 60;  // no further calls after this time
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;

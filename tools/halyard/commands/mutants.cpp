@@ -35,18 +35,18 @@ void show_progress(size_t done, size_t all, const std::string &doing) {
 }
 
 struct Tally {
-    int planted = 0, equivalent = 0, caught = 0;
-    // The share of those that can be caught, in percent.
-    double share() const {
-        return planted > equivalent ? 100.0 * caught / (planted - equivalent) : 100;
-    }
+    int planted = 0, equivalent = 0, unreached = 0, caught = 0;
+    // The faults that a check could find.
+    int findable() const { return planted - equivalent - unreached; }
+    // The share of them that was caught, in percent.
+    double share() const { return findable() > 0 ? 100.0 * caught / findable() : 100; }
     // check -> how many it finds, independently of the others
     std::map<std::string, int> by;
 };
 
 void print_row(const std::string &name, const Tally &t, const std::vector<std::string> &checks) {
-    std::printf("%-18s %7d %10d %7d %6.1f%%", name.c_str(), t.planted, t.equivalent, t.caught,
-                t.share());
+    std::printf("%-18s %7d %10d %9d %7d %6.1f%%", name.c_str(), t.planted, t.equivalent,
+                t.unreached, t.caught, t.share());
     for (auto &c : checks) {
         const auto it = t.by.find(c);
         std::printf(" %*s", int(std::max<size_t>(c.size(), 5)),
@@ -57,7 +57,7 @@ void print_row(const std::string &name, const Tally &t, const std::vector<std::s
 
 bool was_planted(const Mutant &m) {
     return m.status == Mutant::caught || m.status == Mutant::survived ||
-           m.status == Mutant::equivalent;
+           m.status == Mutant::equivalent || m.status == Mutant::unreached;
 }
 
 // Prints a line for each kind of fault: planted, caught, and how many each check finds on its own.
@@ -72,7 +72,7 @@ Tally print_table(const std::vector<Mutant> &mutants) {
     std::vector<std::string> order;
     for (auto &[name, check] : check::all_checks)
         order.push_back(name);
-    order.insert(order.end(), {"ascend", "crash", "hang"});
+    order.insert(order.end(), {"ascend", "search", "crash", "hang"});
     for (auto &c : order) {
         for (auto &m : mutants) {
             if (!has(c) &&
@@ -85,12 +85,14 @@ Tally print_table(const std::vector<Mutant> &mutants) {
         for (Tally *t : {&kinds[m.kind()], &all}) {
             t->planted++;
             t->equivalent += m.status == Mutant::equivalent;
+            t->unreached += m.status == Mutant::unreached;
             t->caught += m.status == Mutant::caught;
             for (auto &c : m.caught_by)
                 t->by[c]++;
         }
     }
-    std::printf("%-18s %7s %10s %7s %7s", "fault", "planted", "equivalent", "caught", "share");
+    std::printf("%-18s %7s %10s %9s %7s %7s", "fault", "planted", "equivalent", "unreached",
+                "caught", "share");
     for (auto &c : checks)
         std::printf(" %5s", c.c_str());
     std::printf("\n");
@@ -127,12 +129,20 @@ void save(const std::string &path, const MutantArguments &a, Isa isa,
                Durability::to_system);
 }
 
+// Returns what is known about the place of a survivor.
+std::string what_executes(const Mutant &m) {
+    if (!m.on_cpu()) return "the reason is not known";
+    if (!m.reached) return "no check executes it";
+    return m.output.empty() ? "checks execute it" : "executed by '" + m.output + "'";
+}
+
 // Marks a survivor that survivors.txt has as equivalent, and prints the mutant if it is of
 // interest: a survivor, or one that was asked for.
 void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known,
                   const MutantArguments &a) {
     const std::string *reason = check::reason_for(known, m);
-    if (m.status == Mutant::survived && reason) {
+    const bool survived = m.status == Mutant::survived || m.status == Mutant::unreached;
+    if (survived && reason) {
         m.status = Mutant::equivalent;
         m.output = *reason;
     }
@@ -141,14 +151,11 @@ void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known,
         std::printf("caught, although survivors.txt lists it: %s\n", text.c_str());
     if (!a.only.empty())
         std::printf("%s: %s %s\n", text.c_str(), name_of(m.status), m.output.c_str());
-    else if (m.status == Mutant::equivalent)
-        std::printf("equivalent: %s\n    %s\n", text.c_str(), m.output.c_str());
+    else if (m.status == Mutant::equivalent || m.status == Mutant::unreached)
+        std::printf("%s: %s\n    %s\n", name_of(m.status), text.c_str(), m.output.c_str());
     if (m.status != Mutant::survived) return;
     std::printf("survived: %s\n    %s; repeat: halyard check --mutant \"%s\"%s\n", text.c_str(),
-                !m.on_cpu() ? "the reason is not known"
-                : m.reached ? "checks execute it"
-                            : "no check executes it",
-                text.c_str(), a.repro_options.c_str());
+                what_executes(m).c_str(), text.c_str(), a.repro_options.c_str());
 }
 
 size_t count_of(const std::vector<Mutant> &mutants, Mutant::Status status) {
@@ -161,15 +168,15 @@ void print_summary(const std::vector<Mutant> &mutants, const check::MutantOption
     for (auto &m : mutants)
         tried.insert(m.op);
     std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none "
-                "(reasons in survivors.txt)\n",
+                "(reasons in survivors.txt), %d at places that no call was found to execute\n",
                 tried.size(),
                 o.programs     ? "Ascend"
                 : o.cuda       ? "CUDA"
                 : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
                                : name_of(o.isa),
-                all.planted, all.equivalent);
+                all.planted, all.equivalent, all.unreached);
     std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %zu survived\n",
-                all.caught, all.planted - all.equivalent, all.share(),
+                all.caught, all.findable(), all.share(),
                 all.planted ? 100.0 * all.caught / all.planted : 0,
                 count_of(mutants, Mutant::survived));
     std::printf("not counted: %zu of the same code, %zu refused by the compiler\n",
