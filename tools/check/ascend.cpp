@@ -42,6 +42,18 @@ Plan planned(const Case &c) {
     return make_plan(c.registered, metas, c.attrs);
 }
 
+// Returns true for an op whose results are the reference's for infinities, too.
+bool is_exact(const Op &op) {
+    return op.form == Form::elementwise && op.contract.measure == Contract::elementwise &&
+           op.contract.ulps == 0;
+}
+
+// Returns how many of an input's elements are special: most, if there are few.
+int specials_of(int64_t elements) {
+    constexpr int64_t least = 16, share = 4;
+    return int(std::max(least, elements / share));
+}
+
 // Returns the call's results, in memory that is filled alike.
 std::vector<Tensor> results_of(const Case &c) {
     std::vector<Tensor> out;
@@ -85,6 +97,13 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
     };
     for (const int seed : {1, 2})
         run(true, seed, ", numbers where it bends");
+    if (is_exact(op)) {
+        // The chip's maximum and minimum drop NaN (docs/ascend.md), but what is NaN can be asked.
+        const bool nan = c.out_dtypes[0] == DType::boolean;
+        const Case special = with_specials(op, c, specials_of(elements), nan, 3);
+        for (auto &variant : variants)
+            run_variant(op, special, variant, r, ", infinities");
+    }
     // Formulas of several numbers may cancel, and a few of many random ones do.
     const bool cancels = op.form == Form::elementwise && !has_ulps(op);
     const int64_t most = cancels ? usual_repetition.most_runs : repetition.most_runs;

@@ -462,6 +462,18 @@ Value Values::integer_power(Value a, Value b, const Operand *into) {
     return compared(CmpOp::ge, b, number(0), product, negative_power, into);
 }
 
+// Rounds f32 to whole numbers by way of i32. From 2^23 on every number is whole, and i32 has no
+// place for large ones, infinities and NaN: those stay as they are.
+Value Values::rounded(Value x, Round round, const Operand *into) {
+    constexpr double all_whole = 1 << 23;
+    elements(x);
+    refer(x, 2);
+    const Value size = unary(VecOp::abs, x, nullptr);
+    const Value integer = converted(x, DType::i32, nullptr, round);
+    const Value whole = converted(integer, DType::f32, nullptr);
+    return compared(CmpOp::lt, size, number_value(all_whole, DType::f32), whole, x, into);
+}
+
 Value Values::call(const Call *c, const Operand *into) {
     static const std::pair<Call::IntrinsicOp, VecOp> arithmetic[] = {
         {Call::strict_add, VecOp::add}, {Call::strict_mul, VecOp::mul},
@@ -492,7 +504,7 @@ Value Values::call(const Call *c, const Operand *into) {
         const bool named = c->name == name + "_f32" || c->name == name + "_f16" ||
                            (round == Round::nearest_even && c->is_intrinsic(Call::round));
         if (named && c->type == Halide::Float(32))
-            return converted(converted(arg(0), DType::i32, nullptr, round), DType::f32, into);
+            return rounded(arg(0), round, into);
     }
     throw NotVectorizable("no vector instruction for " + c->name);
 }

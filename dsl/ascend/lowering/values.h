@@ -66,6 +66,7 @@ private:
     Value call(const Halide::Internal::Call *c, const Operand *into);
     Value bitwise_call(const Halide::Internal::Call *c, const Operand *into);
     Value integer_power(Value a, Value b, const Operand *into);
+    Value rounded(Value x, dv::Round round, const Operand *into);
     bool is_per_row(const Value &v) const;
     Value binary_of_bytes(dv::VecOp op, Value a, Value b, const Operand *into);
     Value with_number(dv::VecOp instruction, Value a, const dv::Number &n, const Operand *into);
