@@ -192,6 +192,39 @@ Expr garbage_for(const Expr &start) {
     return reinterpret(t, make_const(t.with_code(Type::UInt), bits));
 }
 
+// Finds uses of a variable in which its sign counts: other than in its square or absolute value.
+class SignedUses : public IRVisitor {
+public:
+    explicit SignedUses(const std::string &name) : name_(name) {}
+    bool any = false;
+
+private:
+    using IRVisitor::visit;
+    bool is_variable(const Expr &e) const {
+        const Variable *v = e.as<Variable>();
+        return v && v->name == name_;
+    }
+    void visit(const Mul *op) override {
+        if (!is_variable(op->a) || !is_variable(op->b)) IRVisitor::visit(op);
+    }
+    void visit(const Call *op) override {
+        const bool is_square = op->is_intrinsic(Call::strict_mul) && is_variable(op->args[0]) &&
+                               is_variable(op->args[1]);
+        const bool is_size = op->is_intrinsic(Call::abs) && is_variable(op->args[0]);
+        if (!is_square && !is_size) IRVisitor::visit(op);
+    }
+    void visit(const Variable *op) override { any |= op->name == name_; }
+
+    const std::string name_;
+};
+
+// Returns true if the sign of a let counts nowhere in its body.
+template<class Body> bool has_no_sign(const std::string &name, const Body &body) {
+    SignedUses uses(name);
+    body.accept(&uses);
+    return !uses.any;
+}
+
 // A fault in the arithmetic of strict floats: another operator, or swapped operands.
 struct StrictFault {
     Call::IntrinsicOp right;
@@ -332,11 +365,19 @@ private:
         in_bound_ = before;
         return result;
     }
+    // Returns the value of a let, rewritten. (b - a)^2 is (a - b)^2, and abs(b - a) is abs(a - b).
+    template<class AnyLet> Expr let_value(const AnyLet *op) {
+        const Expr unsigned_value = has_no_sign(op->name, op->body) ? difference(op->value)
+                                                                    : Expr();
+        return unsigned_value.defined() ? unsigned_value : mutate(op->value);
+    }
     Stmt visit(const LetStmt *op) override {
         // Halide's bounds inference computes these values.
         const bool is_inferred = op->name.ends_with("_realized");
         const bool outer = std::exchange(in_value_, !summary_.is_index(op->name));
-        const Expr value = is_inferred ? op->value : mutate_bound(op->value);
+        const bool in_bound = std::exchange(in_bound_, true);
+        const Expr value = is_inferred ? op->value : let_value(op);
+        in_bound_ = in_bound;
         in_value_ = outer;
         lets_.emplace_back(op->name, op->value);
         known_.add_let(op->name, op->value);
@@ -347,7 +388,7 @@ private:
     }
     Expr visit(const Let *op) override {
         const bool outer = std::exchange(in_value_, !summary_.is_index(op->name));
-        const Expr value = mutate(op->value);
+        const Expr value = let_value(op);
         in_value_ = outer;
         return Let::make(op->name, value, mutate(op->body));
     }
@@ -607,19 +648,25 @@ private:
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type),
                         Call::make(eq->type, eq->name, sides, eq->call_type));
     }
-    // Returns abs(a - b) with its operands rewritten, or nothing if `op` is something else. The
-    // operands are not swapped: abs(b - a) is the same.
+    // Returns a - b with its operands rewritten, but not swapped; nothing if `e` is something else
+    // or an index.
+    Expr difference(const Expr &e) {
+        if (!is_element_type(e.type())) return {};
+        if (const Let *l = e.as<Let>()) {
+            const Expr inside = difference(l->body);
+            return inside.defined() ? Let::make(l->name, mutate(l->value), inside) : Expr();
+        }
+        if (const Sub *d = e.as<Sub>()) return Sub::make(mutate(d->a), mutate(d->b));
+        const Call *d = e.as<Call>();
+        if (!d || !d->is_intrinsic(Call::strict_sub)) return {};
+        return Call::make(d->type, d->name, {mutate(d->args[0]), mutate(d->args[1])}, d->call_type);
+    }
+    // Returns abs(a - b) with the operands rewritten, or nothing if `op` is something else.
     Expr absolute_difference(const Call *op) {
         if (!op->is_intrinsic(Call::abs)) return {};
-        const auto make = [&](const Expr &difference) {
-            return Call::make(op->type, op->name, {difference}, op->call_type);
-        };
-        if (const Sub *d = op->args[0].as<Sub>())
-            return make(Sub::make(mutate(d->a), mutate(d->b)));
-        const Call *d = op->args[0].as<Call>();
-        if (!d || !d->is_intrinsic(Call::strict_sub)) return {};
-        return make(
-            Call::make(d->type, d->name, {mutate(d->args[0]), mutate(d->args[1])}, d->call_type));
+        const Expr inside = difference(op->args[0]);
+        if (!inside.defined()) return {};
+        return Call::make(op->type, op->name, {inside}, op->call_type);
     }
     Expr visit(const Call *op) override {
         if (op->is_intrinsic(Call::prefetch)) return op;  // any address is right
@@ -712,6 +759,8 @@ private:
     }
     Expr visit(const Mul *op) override {
         if (is_min_coordinate(op->a) || is_min_coordinate(op->b)) return op;
+        const Expr squared = Halide::Internal::equal(op->a, op->b) ? difference(op->a) : Expr();
+        if (squared.defined()) return Mul::make(squared, squared);
         return is_element_type(op->type) && try_plant(kind::wrong_operator, "* in " + stage())
                    ? wrong(op, Add::make(op->a, op->b))
                    : IRMutator::visit(op);

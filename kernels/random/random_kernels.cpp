@@ -257,6 +257,8 @@ struct RandintKernel : Fill {
         contract = {Contract::elementwise, 0};
         samples.push_back("n=1009 low_lo=-5 low_hi=-1 range_less_1=-1");
         samples.push_back("n=1009 low_hi=7 range_less_1=0");
+        // A whole task whose sums carry.
+        samples.push_back("n=16387 low_lo=-5 low_hi=-1 range_less_1=-1");
     }
     static Expr as_u64(const Expr &e) { return cast(UInt(64), cast(UInt(32), e)); }
     void algorithm() override {

@@ -503,8 +503,7 @@ Value Values::call(const Call *c, const Operand *into) {
     for (auto &[name, round] : roundings) {
         const bool named = c->name == name + "_f32" || c->name == name + "_f16" ||
                            (round == Round::nearest_even && c->is_intrinsic(Call::round));
-        if (named && c->type == Halide::Float(32))
-            return rounded(arg(0), round, into);
+        if (named && c->type == Halide::Float(32)) return rounded(arg(0), round, into);
     }
     throw NotVectorizable("no vector instruction for " + c->name);
 }

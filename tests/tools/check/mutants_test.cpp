@@ -144,8 +144,19 @@ TEST(Mutants, AnyKernelGetsFaults) {
     EXPECT_EQ(try_mutants(o).at(0).text(), o.only[0]);
 }
 
-TEST(Mutants, EquivalentCodePasses) {  // (b - a)^2 instead of (a - b)^2
-    const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
+// The square of x - middle is that of middle - x, and no such fault is planted.
+TEST(Mutants, OperandsOfASquaredDifferenceAreNotSwapped) {
+    Instance i;
+    i.isa = host_isa();
+    Kernel k(op_of("squared_difference"), i);
+    for (const std::string &fault : faults_of(k))
+        EXPECT_FALSE(fault.starts_with("swapped-operands")) << fault;
+}
+
+// The constant stands beside the NaN of the same difference, which isn't below 0.
+TEST(Mutants, EquivalentCodePasses) {
+    const Mutant m = tried("centered_rms_prop_",
+                           "centered_rms_prop_ wrong-pad: constant in m_out #3");
     EXPECT_EQ(m.status, Mutant::survived) << m.output;
     EXPECT_TRUE(m.caught_by.empty());
     EXPECT_TRUE(m.reached);
