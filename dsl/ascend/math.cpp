@@ -274,6 +274,14 @@ Expr exp2_of(const Expr &x) {
     const auto [product, lost] = two_product(x0, c(ln2));
     return select(x != x, x, e_to_sum(product, lost + x0 * c(M_LN2 - ln2)));
 }
+// Returns the largest number, which only infinities exceed.
+Expr largest() {
+    return c(0x1.fffffep+127);
+}
+// Returns true for -0, too.
+Expr is_negative(const Expr &x) {
+    return x < c(0) || c(1) / x < c(0) - largest();
+}
 // An error of y ln x is a relative error of the result, so the errors of the product and of a large
 // logarithm are compensated.
 Expr pow_of(const Expr &x, const Expr &y) {
@@ -283,14 +291,18 @@ Expr pow_of(const Expr &x, const Expr &y) {
     const auto [product, lost] = two_product(y, l);
     const Expr size = e_to_sum(product, lost + rest);
     const Expr odd = y - c(2) * floor(y * c(0.5)) == c(1);
-    const Expr none = x < c(0) && floor(y) != y;
-    return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0),
-                  select(x < c(0) && odd, c(0) - size, size));
+    // pow(-inf, 0.5) is inf, and pow(-1, inf) is 1.
+    const Expr none = x < c(0) && abs(x) <= largest() && floor(y) != y;
+    const Expr one = y == c(0) || x == c(1) || (x == c(-1) && abs(y) > largest());
+    return select(one, c(1), none, c(0) / c(0), select(is_negative(x) && odd, c(0) - size, size));
 }
 Expr atan2_of(const Expr &y, const Expr &x) {
-    const Expr a = atan_of(y / x);
-    return select(x > c(0), a, x < c(0), select(y < c(0), a - c(M_PI), a + c(M_PI)),
-                  signed_as(select(y == c(0), c(0), c(M_PI / 2)), y));
+    const Expr right_angle = x == c(0) || abs(y) > largest();
+    const Expr diagonal = abs(x) > largest() && abs(y) > largest();
+    const Expr a = select(y == c(0), c(0), diagonal, c(M_PI / 4), right_angle, c(M_PI / 2),
+                          atan_of(abs(y) / abs(x)));
+    const Expr upper = select(is_negative(x), c(M_PI) - a, a);
+    return select(x != x, x, y != y, y, is_negative(y), c(0) - upper, upper);
 }
 
 // Returns true if `e` is a converted f16 value.
@@ -363,7 +375,8 @@ Expr floor_div_of(const Expr &a, const Expr &b) {
     return select(abs(q) < c(0x1p24), select(below, whole - c(1), whole), q);
 }
 Expr trunc_div_of(const Expr &a, const Expr &b) {
-    return signed_as(signed_as(floor_div_of(abs(a), abs(b)), a), b);
+    const Expr quotient = signed_as(floor_div_of(abs(a), abs(b)), a);
+    return select(is_negative(b), c(0) - quotient, quotient);  // a / -0 is infinite
 }
 
 Expr written_out(const std::string &name, const std::vector<Expr> &args) {
