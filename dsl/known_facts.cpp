@@ -51,6 +51,27 @@ private:
     const int k_;
 };
 
+// Compares in 32 bits what a mask of narrower numbers compares: a small constant with the limited
+// value of a difference, int16(3) <= saturating_cast(saturating_sub(extent, i)).
+class WideComparison : public IRMutator {
+    using IRMutator::visit;
+    // Returns what a narrow number limits; nothing if it limits nothing.
+    static Expr limited(const Expr &e) {
+        const Call *narrow = e.as<Call>();
+        if (!narrow || !narrow->is_intrinsic(Call::saturating_cast)) return {};
+        const Call *difference = narrow->args[0].as<Call>();
+        if (!difference || !difference->is_intrinsic(Call::saturating_sub) ||
+            difference->type != Int(32))
+            return {};
+        return difference->args[0] - difference->args[1];
+    }
+    Expr visit(const LE *op) override {
+        const Expr constant = simplify(cast(Int(32), op->a));
+        const Expr wide = limited(op->b);
+        return is_const(constant) && wide.defined() ? constant <= wide : IRMutator::visit(op);
+    }
+};
+
 // Looks for a store, or another effect, that a statement may have under the known facts.
 class EffectFinder : public IRVisitor {
 public:
@@ -126,7 +147,7 @@ bool KnownFacts::excludes(const Expr &condition) const {
     if (is_const_one(condition)) return false;
     for (int k = 0; k < condition.type().lanes(); k++) {
         Lane lane(k);
-        const Expr one = lane.mutate(condition);
+        const Expr one = WideComparison().mutate(lane.mutate(condition));
         if (!lane.is_known || !proves(!one)) return false;
     }
     return true;
@@ -135,7 +156,7 @@ bool KnownFacts::excludes(const Expr &condition) const {
 bool KnownFacts::only_first_lane(const Expr &condition) const {
     if (condition.type().lanes() != 2) return false;
     Lane second(1);
-    const Expr one = second.mutate(condition);
+    const Expr one = WideComparison().mutate(second.mutate(condition));
     return second.is_known && proves(!one);
 }
 

@@ -428,6 +428,12 @@ private:
             end_late();
         }
     };
+    // Returns true for the turns of a loop before those in which the conditions of its formula are
+    // known. They have the whole formula, which is right in every turn.
+    static bool is_prologue(const For *op) {
+        const Variable *extent = op->extent.as<Variable>();
+        return extent && extent->name.ends_with(".prologue");
+    }
     // A remainder loop runs the last, incomplete iteration of a guarded split. Halide copies the
     // whole body into it, so one more iteration has no effect: the guards in the copy exclude it.
     void plant_in_bounds(LoopBounds &bounds, const LoopStores &stores, const For *op,
@@ -452,7 +458,8 @@ private:
         } else {
             if (try_plant(kind::dropped_tail, loop, last)) bounds.end_early();
             if (try_plant(kind::late_start, loop, first)) bounds.begin_late();
-            if (!is_remainder && !stores.bounds_inner_loop &&
+            // What one turn more of a prologue computes is computed again by the next loop.
+            if (!is_remainder && !is_prologue(op) && !stores.bounds_inner_loop &&
                 try_plant(kind::extra_iteration, loop, next))
                 bounds.end_late();
         }

@@ -113,13 +113,11 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
     };
     for (const int seed : {1, 2})
         run(true, seed, ", numbers where it bends");
-    if (op.form == Form::elementwise) {
-        // What is NaN can be asked.
-        const bool nan = c.out_dtypes[0] == DType::boolean;
-        const Case special = with_specials(op, c, specials_of(elements), nan, 3);
-        for (auto &variant : variants)
-            run_variant(op, special, variant, r, infinities);
-    }
+    // What is NaN can be asked.
+    const bool nan = c.out_dtypes[0] == DType::boolean;
+    const Case special = with_specials(op, c, specials_of(elements), nan, 3);
+    for (auto &variant : variants)
+        run_variant(op, special, variant, r, infinities);
     // Formulas of several numbers may cancel, and a few of many random ones do.
     const bool cancels = op.form == Form::elementwise && !has_ulps(op);
     const int64_t most = cancels ? usual_repetition.most_runs : repetition.most_runs;

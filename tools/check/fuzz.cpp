@@ -25,11 +25,15 @@ double since(Clock::time_point t) {
     return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
+// What a call may have many of. Counting operations takes milliseconds, as long as the reference
+// that takes so many steps; a call without a reference needs no such limit.
+enum class Limited : uint8_t { operations, elements };
+
 class Generator {
 public:
-    Generator(const Op &op, const Options &o)
+    Generator(const Op &op, const Options &o, Limited limited)
         : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), variant_(o.variant),
-          kernel_sizes_(o.kernel_sizes), rng_(o.seed) {
+          limited_(limited), kernel_sizes_(o.kernel_sizes), rng_(o.seed) {
         for (char c : op.name)
             rng_.discard((unsigned char)c);  // a sequence of its own for every op
         for (auto &d : op.dtypes)
@@ -267,7 +271,8 @@ private:
                 most = std::max(most, elements);
             }
         }
-        if (const OpPtr op = most > limit ? nullptr : op_table().make(op_.name))
+        if (most > limit || limited_ == Limited::elements) return most;
+        if (const OpPtr op = op_table().make(op_.name))
             most = std::max(most, work_of(*op, dims, op->variants.back().name).operations());
         return most;
     } catch (const Error &) {
@@ -278,6 +283,7 @@ private:
     const RegisteredOp &registered_;
     std::vector<Isa> isas_;
     const std::string variant_;  // "" for any
+    const Limited limited_;
     const std::vector<int64_t> kernel_sizes_;
     std::vector<std::string> dtypes_;
     std::vector<Sample> samples_;
@@ -339,7 +345,7 @@ FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
 
 int make_random_calls(const Op &op, const Options &o, double seconds,
                       const std::function<void(const FuzzCase &)> &before) {
-    Generator generator(op, o);
+    Generator generator(op, o, Limited::elements);
     const auto from = Clock::now();
     int made = 0;
     for (; made < o.fuzz_cases && since(from) < seconds; made++) {
@@ -352,7 +358,7 @@ int make_random_calls(const Op &op, const Options &o, double seconds,
 
 void check_fuzz(const Op &op, const Options &o, Report &r) {
     if (op.form == Form::composite) return r.skip("composite: its parts are checked");
-    Generator generator(op, o);
+    Generator generator(op, o, Limited::operations);
     const auto from = Clock::now();
     for (int i = 0; o.fuzz_seconds > 0 ? since(from) < o.fuzz_seconds : i < o.fuzz_cases; i++) {
         FuzzCase c = generator.next();

@@ -738,7 +738,9 @@ const std::string *reason_for(const std::map<std::string, std::string> &survivor
     Mutant anywhere = m;
     anywhere.place = "";
     for (const std::string &text : {m.text(), anywhere.text()}) {
-        for (const std::string &name : {text, text.substr(0, text.rfind(" #")) + " #*"})
+        const std::string any_number = text.substr(0, text.rfind(" #")) + " #*";
+        const std::string any_call = text.substr(0, text.find(" in '")) + " in *";
+        for (const std::string &name : {text, any_number, any_call})
             if (const auto it = survivors.find(name); it != survivors.end()) return &it->second;
     }
     return nullptr;

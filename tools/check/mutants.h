@@ -77,11 +77,12 @@ struct MutantOptions {
 std::vector<Mutant> try_mutants(const MutantOptions &o);
 
 // Returns why no check can find a fault, or null if that isn't known. The key is its text() with or
-// without the place, or with "#*" in place of its number.
+// without the place, with "#*" in place of its number, or with "in *" in place of its call.
 const std::string *reason_for(const std::map<std::string, std::string> &survivors, const Mutant &m);
 
 // Reads lines "op/variant kind: place -- why it can't be found"; "#*" at the place's end stands for
-// any number, and # begins a comment. Throws IoError with a malformed line.
+// any number, "in *" for any call of a program, and # begins a comment. Throws IoError with a
+// malformed line.
 std::map<std::string, std::string> read_survivors(const std::string &path);
 
 }  // namespace halyard::check

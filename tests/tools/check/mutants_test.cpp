@@ -196,6 +196,25 @@ TEST(Mutants, CallsBesideAKernelsSizesAreDrawn) {
     EXPECT_LE(sizes.back(), largest_kernel_size);
 }
 
+// The task after the last one stores nothing, in kernels that compare 16 bits, too; and what one
+// turn more of a prologue stores is stored again.
+TEST(Mutants, IterationsWithoutEffectAreNotAdded) {
+    const auto added = [](const std::string &op, const std::string &dtypes) {
+        Instance i;
+        i.isa = Isa::avx2;
+        i.dtypes = dtypes;
+        Kernel k(op_of(op), i);
+        std::vector<std::string> all;
+        for (const std::string &fault : faults_of(k))
+            if (fault.starts_with("extra-iteration")) all.push_back(fault);
+        return all;
+    };
+    for (const std::string &fault : added("dropout_kernel_dx", "bf16"))
+        EXPECT_FALSE(fault.ends_with("n.task")) << fault;
+    for (const std::string &fault : added("band_kernel", "i32"))
+        EXPECT_NE(fault, "extra-iteration: loop y.s0.c.vec");
+}
+
 // A product of many integers is 0, whatever one of them is, unless nearly all of them are 1.
 TEST(Mutants, ProductsOfIntegersAreChecked) {
     const Mutant m = tried(
@@ -216,6 +235,17 @@ TEST(Mutants, AConstantOfTheFormulaShowsThatAComparisonIsEquivalent) {
     const Mutant m = tried("rsqrt", "rsqrt f32/avx2 wrong-comparison: < in y #8");
     EXPECT_EQ(m.status, Mutant::equivalent) << m.output;
     EXPECT_TRUE(m.reached);
+}
+
+// A call is searched for a place that no check executes: the sides of this comparison would have to
+// be equal.
+TEST(Mutants, CallsAreSearchedForAPlaceThatNoCheckExecutes) {
+    MutantOptions o = options({"gru_gates"}, 0, {"gru_gates wrong-comparison: < in hy #2"});
+    o.random_calls = 10;
+    o.search_calls = 20;
+    const Mutant m = try_mutants(o).at(0);
+    EXPECT_EQ(m.status, Mutant::unreached) << m.output;
+    EXPECT_EQ(m.output, "none of 20 random calls of the kernel executes its place");
 }
 
 TEST(Mutants, StopAtTheFirstCheckOnRequest) {
@@ -340,7 +370,9 @@ TEST(Faults, PrecisionIsOnlyLostWhereThereIsSome) {
 
 TEST(Survivors, MayBeOfAnyNumber) {
     const std::map<std::string, std::string> known = {
-        {"relu dropped-tail: loop y #2", "two"}, {"relu/x wrong-pad: constant in y #*", "any"}};
+        {"relu dropped-tail: loop y #2", "two"},
+        {"relu/x wrong-pad: constant in y #*", "any"},
+        {"relu wrong-rounding: vec_conv in *", "in any call"}};
     const auto reason = [&](const std::string &variant, const std::string &fault,
                             const std::string &place = "") {
         Mutant m;
@@ -355,6 +387,8 @@ TEST(Survivors, MayBeOfAnyNumber) {
     EXPECT_EQ(reason("", "dropped-tail: loop y #2", "f16/avx2"), "two");
     EXPECT_EQ(reason("x", "wrong-pad: constant in y #17"), "any");
     EXPECT_EQ(reason("x", "wrong-pad: constant in y", "bf16/avx2"), "any");
+    EXPECT_EQ(reason("", "wrong-rounding: vec_conv in 'd0=3'", "f32/ascend"), "in any call");
+    EXPECT_EQ(reason("", "wrong-rounding: vec_conv #2 in 'd0=3'", "f32/ascend"), "");
     EXPECT_EQ(reason("", "dropped-tail: loop y #3"), "");
     EXPECT_EQ(reason("", "dropped-tail: loop y"), "");
 }
