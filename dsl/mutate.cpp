@@ -7,6 +7,7 @@
 
 #include "dsl/kernel_summary.h"
 #include "dsl/known_facts.h"
+#include "dsl/signed_uses.h"
 
 namespace halyard {
 namespace {
@@ -190,39 +191,6 @@ Expr garbage_for(const Expr &start) {
     uint64_t bits = is_positive_const(start) ? 0xdadadadadadadada : 0x5a5a5a5a5a5a5a5a;
     if (t.bits() < 64) bits &= (uint64_t(1) << t.bits()) - 1;
     return reinterpret(t, make_const(t.with_code(Type::UInt), bits));
-}
-
-// Finds uses of a variable in which its sign counts: other than in its square or absolute value.
-class SignedUses : public IRVisitor {
-public:
-    explicit SignedUses(const std::string &name) : name_(name) {}
-    bool any = false;
-
-private:
-    using IRVisitor::visit;
-    bool is_variable(const Expr &e) const {
-        const Variable *v = e.as<Variable>();
-        return v && v->name == name_;
-    }
-    void visit(const Mul *op) override {
-        if (!is_variable(op->a) || !is_variable(op->b)) IRVisitor::visit(op);
-    }
-    void visit(const Call *op) override {
-        const bool is_square = op->is_intrinsic(Call::strict_mul) && is_variable(op->args[0]) &&
-                               is_variable(op->args[1]);
-        const bool is_size = op->is_intrinsic(Call::abs) && is_variable(op->args[0]);
-        if (!is_square && !is_size) IRVisitor::visit(op);
-    }
-    void visit(const Variable *op) override { any |= op->name == name_; }
-
-    const std::string name_;
-};
-
-// Returns true if the sign of a let counts nowhere in its body.
-template<class Body> bool has_no_sign(const std::string &name, const Body &body) {
-    SignedUses uses(name);
-    body.accept(&uses);
-    return !uses.any;
 }
 
 // A fault in the arithmetic of strict floats: another operator, or swapped operands.

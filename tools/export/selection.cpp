@@ -11,13 +11,13 @@
 #include "primitives/primitive.h"
 #include "registry/base/error.h"
 #include "registry/base/text.h"
-#include "registry/tensor/call_listener.h"
+#include "registry/tensor/deaf_listener.h"
 
 namespace halyard::exporting {
 namespace {
 
 // Collects the names of the ops whose kernels run.
-class CalledOps : public CallListener {
+class CalledOps : public DeafListener {
 public:
     std::set<std::string> names;
 
@@ -25,17 +25,6 @@ public:
                 std::span<const Tensor>) override {
         names.insert(op.record.name);
     }
-    void copied(const Tensor &, const Tensor &) override {}
-    void filled(const Tensor &, double) override {}
-    void ran_on_host(const std::string &, const HostFunction &, std::span<const Tensor>,
-                     std::span<const Tensor>) override {}
-    void touched(const TensorImpl &) override {}
-    void allocated(const Storage &) override {}
-    void released(const Storage &) override {}
-    void drew(const RngState &) override {}
-    void enter(const std::string &) override {}
-    void leave() override {}
-    void refuse(const std::string &) override {}
 };
 
 // Returns the names of the kernels that the first sample of a composite runs in f32.

@@ -14,7 +14,7 @@
 #include "primitives/random.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
-#include "registry/tensor/call_listener.h"
+#include "registry/tensor/deaf_listener.h"
 #include "tests/registry/expect_error.h"
 #include "train/data/sources.h"
 
@@ -60,22 +60,6 @@ Values sorted(Values v) {
 Tensor plus_noise(const Tensor &t, Draw &draw) {
     return Tensor::scalar(t.item() * 1000000 + double(draw.below(1000000)), DType::i64);
 }
-
-struct DeafListener : CallListener {
-    void called(const RegisteredOp &, const Attrs &, std::span<const Tensor>,
-                std::span<const Tensor>) override {}
-    void copied(const Tensor &, const Tensor &) override {}
-    void filled(const Tensor &, double) override {}
-    void ran_on_host(const std::string &, const HostFunction &, std::span<const Tensor>,
-                     std::span<const Tensor>) override {}
-    void touched(const TensorImpl &) override {}
-    void allocated(const Storage &) override {}
-    void released(const Storage &) override {}
-    void drew(const RngState &) override {}
-    void enter(const std::string &) override {}
-    void leave() override {}
-    void refuse(const std::string &) override {}
-};
 
 void work_for(std::chrono::microseconds time) {
     const auto start = std::chrono::steady_clock::now();
