@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t block = 16;  // Channels of a block.
 
 int64_t blocks(int64_t n) {
-    return (n + block - 1) / block;
+    return n / block + (n % block != 0);
 }
 
 int64_t missing(int64_t n) {
