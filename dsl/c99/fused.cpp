@@ -39,7 +39,7 @@ std::string signature_of(const std::vector<FusedStep> &steps) {
         }
     }
     const std::string result = free_name(steps.back().op->sig.outputs[0].name, used);
-    return text + "-> " + tensor_text(result, steps[0].call.outputs[0].size());
+    return text + "-> " + tensor_text(result, steps.back().call.outputs[0].size());
 }
 
 std::string name_of(const std::vector<FusedStep> &steps) {
@@ -90,7 +90,8 @@ private:
 
     // Names of scalars may be those of another step's, so they are replaced step by step.
     static void define_step(const FusedStep &s, Build build) {
-        build.variant = ascend::algorithm_for(*s.op, build.lanes, s.call);
+        build.variant = s.variant.empty() ? ascend::algorithm_for(*s.op, build.lanes, s.call)
+                                          : s.variant;
         s.op->define(build);
         std::map<std::string, int> integers;
         for (size_t k = 0; k < s.op->scalars.size(); k++)
@@ -111,7 +112,7 @@ FixedCall fixed_call_of(const std::vector<FusedStep> &steps) {
         for (size_t k = 0; k < s.takes_result.size(); k++)
             if (!s.takes_result[k]) call.inputs.push_back(s.call.inputs[k]);
     }
-    call.outputs = {steps[0].call.outputs[0]};
+    call.outputs = {steps.back().call.outputs[0]};
     return call;
 }
 

@@ -15,13 +15,14 @@ namespace halyard::c99 {
 // One op of a fused call.
 struct FusedStep {
     OpPtr op;
-    // The call as it was planned by itself. Layouts of operands of an elementwise step after the
-    // first are those over the dimensions of the first step's output.
+    // The call as it was planned by itself. Layouts of an elementwise step after the first are
+    // those over the dimensions of the result that it takes.
     FixedCall call;
     std::map<std::string, double> reals;  // the values of real scalars
     // By operand: whether it is the result of the step before. The other operands are inputs of the
     // fused op, in the order of the steps.
     std::vector<bool> takes_result;
+    std::string variant = {};  // of its algorithm; "" for the most general one that takes the call
 };
 
 // Returns the op, which has no reference. Its inputs have the names of the steps' operands, with

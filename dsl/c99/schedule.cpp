@@ -1,6 +1,7 @@
 #include "dsl/c99/schedule.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -117,24 +118,51 @@ bool is_pure(const Function &f, size_t d) {
     });
 }
 
-// Returns true if e is v, v + 3 or the like, so that it differs from one iteration of v to the
-// next.
-bool follows(const Expr &e, const std::string &v) {
-    if (const auto *add = e.as<Add>()) return follows(add->a, v) && is_const(add->b);
-    if (const auto *sub = e.as<Sub>()) return follows(sub->a, v) && is_const(sub->b);
+// An index scale * v + offset, which differs from one iteration of v to the next.
+struct Place {
+    int64_t scale = 1, offset = 0;
+};
+
+// Returns the place that e is; none if it isn't one.
+std::optional<Place> place_of(const Expr &e, const std::string &v) {
+    if (const auto *variable = e.as<Variable>())
+        return variable->name == v ? std::optional(Place{}) : std::nullopt;
+    const auto with = [&](const Expr &a, const Expr &b, const auto &f) -> std::optional<Place> {
+        const std::optional<Place> place = place_of(a, v);
+        const auto constant = as_const_int(b);
+        return place && constant ? std::optional(f(*place, *constant)) : std::nullopt;
+    };
+    if (const auto *add = e.as<Add>())
+        return with(add->a, add->b, [](Place p, int64_t c) {
+            return Place{p.scale, p.offset + c};
+        });
+    if (const auto *sub = e.as<Sub>())
+        return with(sub->a, sub->b, [](Place p, int64_t c) {
+            return Place{p.scale, p.offset - c};
+        });
     if (const auto *mul = e.as<Mul>())
-        return follows(mul->a, v) && is_const(mul->b) && !is_const_zero(mul->b);
-    const auto *variable = e.as<Variable>();
-    return variable && variable->name == v;
+        return with(mul->a, mul->b, [](Place p, int64_t c) {
+            return Place{p.scale * c, p.offset * c};
+        });
+    return std::nullopt;
 }
 
-// Returns true if all reads have the same index, one that follows loop v, in a dimension.
+// Returns true if all reads have indices in a dimension that no other iteration of loop v has: the
+// same one, or those of a window that doesn't overlap its neighbours.
 bool depends_on(const Reads &r, const std::string &v) {
     for (size_t d = 0; d < r.indices[0].size(); d++) {
-        const Expr &index = r.indices[0][d];
-        const bool same = std::ranges::all_of(
-            r.indices, [&](const std::vector<Expr> &read) { return equal(read[d], index); });
-        if (same && follows(index, v) && is_pure(r.function, d)) return true;
+        if (!is_pure(r.function, d)) continue;
+        const std::optional<Place> first = place_of(r.indices[0][d], v);
+        if (!first || first->scale == 0) continue;
+        int64_t least = first->offset, most = first->offset;
+        const bool alike = std::ranges::all_of(r.indices, [&](const std::vector<Expr> &read) {
+            const std::optional<Place> place = place_of(read[d], v);
+            if (!place || place->scale != first->scale) return false;
+            least = std::min(least, place->offset);
+            most = std::max(most, place->offset);
+            return true;
+        });
+        if (alike && most - least < std::abs(first->scale)) return true;
     }
     return false;
 }

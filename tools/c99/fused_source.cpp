@@ -77,10 +77,43 @@ std::optional<FusedStep> first_step(const Node &n) {
     return step;
 }
 
-// Returns the step of an elementwise node that takes `result`, the first step's or one of its
-// shape. None if it isn't computed by one function over those dimensions.
+// The variant of a pool that reads each element of its operand once, at a place that the loops
+// alone decide.
+constexpr const char *pool_of_windows = "pool2x2";
+
+// Returns true if the op has that variant: it may be a pool that can join its operand.
+bool is_pool(const OpRecord &op) {
+    return std::ranges::any_of(op.variants,
+                               [](const VariantSpec &v) { return v.name == pool_of_windows; });
+}
+
+// Returns the step of a pool of `result`, which has these dimensions; none for other windows.
+std::optional<FusedStep> pool_step(const Node &n, const View &result,
+                                   const FixedCall::Layout &dims) {
+    if (n.in.size() != 1 || n.in[0] != result || !is_of_one_type(n.op->signature, false))
+        return std::nullopt;
+    const Plan plan = plan_of(*n.op, metas_of(n), *n.attrs);
+    const auto windows = std::ranges::find_if(
+        n.op->record.variants, [](const VariantSpec &v) { return v.name == pool_of_windows; });
+    if (is_wrapped(plan) || !holds(windows->when, plan.dims)) return std::nullopt;
+    FusedStep step{op_table().make(n.op->record.name),
+                   fixed_call_of(plan),
+                   reals_of(plan, *n.attrs),
+                   {true},
+                   pool_of_windows};
+    const auto equal = [](const FixedCall::Dim &a, const FixedCall::Dim &b) {
+        return a.extent == b.extent && (a.extent == 1 || a.stride == b.stride);
+    };
+    if (!step.op || !std::ranges::equal(step.call.inputs[0], dims, equal)) return std::nullopt;
+    return FixedCall::is_dense(step.call.outputs[0]) ? std::optional(std::move(step))
+                                                     : std::nullopt;
+}
+
+// Returns the step of a node that takes `result`, the step's before, over its dimensions. None if
+// it isn't computed by one function with that.
 std::optional<FusedStep> next_step(const Node &n, const View &result,
                                    const FixedCall::Layout &dims) {
+    if (is_pool(n.op->record)) return pool_step(n, result, dims);
     if (n.op->record.form != Form::elementwise || !is_of_one_type(n.op->signature, true))
         return std::nullopt;
     if (n.out[0].shape != result.shape) return std::nullopt;
@@ -106,10 +139,10 @@ std::optional<std::vector<FusedStep>> steps_of(const std::vector<Node> &parts) {
     std::vector<FusedStep> steps;
     std::optional<FusedStep> first = first_step(parts[0]);
     if (!first) return std::nullopt;
-    const FixedCall::Layout dims = first->call.outputs[0];
     steps.push_back(std::move(*first));
     for (size_t k = 1; k < parts.size(); k++) {
-        std::optional<FusedStep> next = next_step(parts[k], parts[k - 1].out[0], dims);
+        std::optional<FusedStep> next = next_step(parts[k], parts[k - 1].out[0],
+                                                  steps.back().call.outputs[0]);
         if (!next) return std::nullopt;
         steps.push_back(std::move(*next));
     }
@@ -161,8 +194,8 @@ private:
 
     // Returns the last group that can compute the node too.
     std::optional<size_t> producer_of(const Node &n) const {
-        if (n.kind != Node::Kind::call || n.op->record.form != Form::elementwise)
-            return std::nullopt;
+        if (n.kind != Node::Kind::call) return std::nullopt;
+        if (n.op->record.form != Form::elementwise && !is_pool(n.op->record)) return std::nullopt;
         for (size_t k = groups_.size(); k-- > 0;)
             if (can_join(n, k)) return k;
         return std::nullopt;

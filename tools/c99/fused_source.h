@@ -1,4 +1,4 @@
-// A call and the elementwise calls after it, as one function in C99.
+// A call and the elementwise calls and pools after it, as one function in C99.
 #pragma once
 #include "graph/graph.h"
 #include "tools/c99/call_source.h"
@@ -13,8 +13,8 @@ struct FusedGraph {
     std::vector<std::vector<graph::Node>> parts;  // by node: the nodes that it is made of
 };
 
-// Returns the graph with elementwise calls computed by the node whose result they alone read, if
-// one function can. The results keep their bits.
+// Returns the graph with elementwise calls, and pools of 2x2 windows, computed by the node whose
+// result they alone read, if one function can. The results keep their bits.
 FusedGraph fused(graph::Graph graph);
 // Returns the graph without fusion.
 FusedGraph not_fused(graph::Graph graph);

@@ -13,6 +13,7 @@
 #include "nn/activation.h"
 #include "nn/conv.h"
 #include "nn/norm.h"
+#include "nn/pooling.h"
 #include "primitives/operators.h"
 #include "primitives/ops/formula.h"
 #include "primitives/ops/matmul.h"
@@ -144,6 +145,24 @@ TEST(Fused, ReductionsAreStored) {
     const Captured c(
         [&](const Tensor &x) { return F::relu(F::reduce_mean(F::relu(F::matmul(x, b)), {0})); },
         {4, 5});
+    expect_fused(c, 2);
+}
+
+// A window of the convolution is all that a pool needs at once.
+TEST(Fused, PoolsOfWindowsThatDoNotOverlap) {
+    const nn::Conv2d conv(3, 4, 3, {.pad_mode = F::PadMode::valid});
+    const nn::ReLU relu;
+    const nn::MaxPool2d pool({.kernel_size = 2, .stride = 2});
+    const Captured c([&](const Tensor &x) { return pool(relu(conv(x))) - 1; }, {2, 3, 9, 13});
+    const CallSource call = expect_fused(c, 1);
+    EXPECT_EQ(call.arena_bytes, 0);
+    EXPECT_THAT(call.text, HasSubstr("[4];"));
+}
+
+TEST(Fused, OtherPoolsAreApart) {
+    const nn::Conv2d conv(3, 4, 3, {.pad_mode = F::PadMode::valid});
+    const nn::MaxPool2d overlapping({.kernel_size = 3, .stride = 2});
+    const Captured c([&](const Tensor &x) { return overlapping(conv(x)); }, {1, 3, 9, 13});
     expect_fused(c, 2);
 }
 
