@@ -368,7 +368,7 @@ void Kernel::schedule_ascend(const Backend &b) {
 }
 
 void Kernel::schedule_c99() {
-    c99::schedule(fix_outputs());
+    c99::schedule(fix_outputs(), instance.call->lanes);
 }
 
 std::vector<Argument> Kernel::arguments() const {

@@ -205,9 +205,45 @@ int64_t terms_of(const Definition &update) {
     return terms;
 }
 
+constexpr int least_lanes = 4;
+
+// Returns how many neighbours of an output share the loops over a reduction's terms: a divisor of
+// the innermost loop, so that none is left over. 1 if they can't.
+int lanes_of(const Reads &r, const Func &output, int depth, int most) {
+    const std::vector<Var> loops = output.args();
+    const bool is_alone = r.indices.size() == 1 && r.readers.empty() &&
+                          r.function.updates().size() == 1;
+    if (most < least_lanes || !is_alone || depth != int(loops.size()) || loops.empty()) return 1;
+    // The reduction's first dimension is the innermost in its memory.
+    const std::optional<Place> place = place_of(r.indices[0][0], loops[0].name());
+    if (!place || place->scale != 1 || !is_pure(r.function, 0)) return 1;
+    for (const Bound &b : output.function().schedule().bounds()) {
+        const auto extent = b.var == loops[0].name() ? as_const_int(b.extent) : std::nullopt;
+        if (!extent) continue;
+        for (int lanes = int(std::min<int64_t>(most, *extent)); lanes >= least_lanes; lanes--)
+            if (*extent % lanes == 0) return lanes;
+    }
+    return 1;
+}
+
+// Makes trees of long sums. With lanes, their loop goes inside of those over the terms.
+void order_sums(const Reads &r, bool has_lanes) {
+    Func f(r.function);
+    const auto lane = has_lanes ? std::optional(f.args()[0]) : std::nullopt;
+    for (int k = 0; k < f.num_update_definitions(); k++) {
+        const Definition &update = r.function.update(k);
+        const bool is_long = terms_of(update) > max_terms_in_a_row;
+        if ((is_long && sum_in_tree(f, k, chunks_of, lane)) || !lane) continue;
+        std::vector<VarOrRVar> order = {*lane};
+        for (const ReductionVariable &term : update.schedule().rvars())
+            order.emplace_back(RVar(term.var));
+        f.update(k).reorder(order);
+    }
+}
+
 }  // namespace
 
-void schedule(const std::vector<Func> &outputs) {
+void schedule(const std::vector<Func> &outputs, int lanes) {
     FindReads found;
     found.find(outputs);
     std::map<std::string, int> depths;
@@ -224,21 +260,24 @@ void schedule(const std::vector<Func> &outputs) {
             }
         }
     }
+    std::set<std::string> has_lanes;
     for (auto &[name, r] : found.reads) {
         Func f(r.function);
         if (depths[name] == 0) {
             f.compute_root();
             continue;
         }
-        const Func &output = outputs[*r.outputs.begin()];
+        Func output = outputs[*r.outputs.begin()];
         const std::vector<Var> loops = output.args();
+        if (const int side_by_side = lanes_of(r, output, depths[name], lanes); side_by_side > 1) {
+            const Var inner("lane");
+            output.split(loops[0], loops[0], inner, side_by_side, TailStrategy::GuardWithIf);
+            has_lanes.insert(name);
+        }
         f.compute_at(output, loops[loops.size() - size_t(depths[name])]);
     }
-    for (auto &[name, r] : found.reads) {
-        Func f(r.function);
-        for (int k = 0; k < f.num_update_definitions(); k++)
-            if (terms_of(r.function.update(k)) > max_terms_in_a_row) sum_in_tree(f, k, chunks_of);
-    }
+    for (auto &[name, r] : found.reads)
+        order_sums(r, has_lanes.count(name) > 0);
     for (Func f : outputs)
         f.compute_root();
 }

@@ -141,12 +141,14 @@ void add_parameters(CallSource &call, const Plan &plan, std::span<const OperandM
 
 // Returns the function that Halide makes of the plan's call.
 Function kernel_of(const Plan &plan, const Attrs &attrs, const std::string &name,
-                   int64_t arena_begin) {
+                   int64_t arena_begin, int lanes) {
     const OpRecord &record = plan.op->record;
     Instance i;
     i.backend = "c99";
     i.dtypes = plan.kernel->dtypes;
-    i.call = std::make_shared<FixedCall>(fixed_call_of(plan));
+    FixedCall call = fixed_call_of(plan);
+    call.lanes = lanes;
+    i.call = std::make_shared<FixedCall>(std::move(call));
     OpPtr op = op_table().make(record.name);
     if (!op) throw DispatchError(record.name, "no C99 function: its source isn't in the kit");
     Kernel kernel(std::move(op), i);
@@ -194,7 +196,7 @@ std::string prototype_of(const CallSource &call) {
 }
 
 CallSource source_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
-                     const std::string &name, int64_t arena_begin) {
+                     const std::string &name, int64_t arena_begin, int lanes) {
     const Plan plan = plan_of(op, in, attrs);
     CallSource call;
     call.name = name;
@@ -204,7 +206,7 @@ CallSource source_of(const RegisteredOp &op, std::span<const OperandMeta> in, co
     const bool wraps = is_wrapped(plan);
     if (wraps) wrapper.plan_copies();
     const std::string inner = wraps ? name + "_part" : name;
-    const Function f = kernel_of(plan, attrs, inner, call.arena_bytes);
+    const Function f = kernel_of(plan, attrs, inner, call.arena_bytes, lanes);
     call.arena_bytes = f.arena_bytes;
     call.helpers = f.helpers;
     if (wraps)

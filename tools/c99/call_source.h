@@ -38,11 +38,11 @@ bool is_wrapped(const Plan &plan);
 std::map<std::string, double> reals_of(const Plan &plan, const Attrs &attrs);
 
 // Returns the source of a call with inputs of these dtypes, shapes and strides, and dense outputs.
-// The first `arena_begin` bytes of the arena are its caller's. Throws Error, with the reason, for a
-// call that the op refuses, that computes nothing, or that can't be stated in C99. The op is one of
-// op_table().
+// The first `arena_begin` bytes of the arena are its caller's. `lanes` are those of FixedCall.
+// Throws Error, with the reason, for a call that the op refuses, that computes nothing, or that
+// can't be stated in C99. The op is one of op_table().
 CallSource source_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
-                     const std::string &name, int64_t arena_begin = 0);
+                     const std::string &name, int64_t arena_begin = 0, int lanes = 1);
 
 // Returns "void softmax(const float *x, float *y)".
 std::string prototype_of(const CallSource &call);

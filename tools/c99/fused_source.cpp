@@ -255,13 +255,16 @@ FusedGraph not_fused(Graph graph) {
     return g;
 }
 
-CallSource source_of(const std::vector<Node> &parts, const std::string &name, int64_t arena_begin) {
+CallSource source_of(const std::vector<Node> &parts, const std::string &name, int64_t arena_begin,
+                     int lanes) {
     std::optional<std::vector<FusedStep>> steps = steps_of(parts);
     if (!steps) throw DispatchError(parts[0].name, "no C99 function: its steps aren't one");
     Instance i;
     i.backend = "c99";
     i.dtypes = halyard::name_of(parts[0].out[0].dtype);
-    i.call = std::make_shared<FixedCall>(fixed_call_of(*steps));
+    FixedCall whole = fixed_call_of(*steps);
+    whole.lanes = lanes;
+    i.call = std::make_shared<FixedCall>(std::move(whole));
     Kernel kernel(fused_op(std::move(*steps)), i);
     const Function f = function_of(kernel, name, {}, arena_begin);
     CallSource call;

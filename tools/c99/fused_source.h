@@ -21,6 +21,6 @@ FusedGraph not_fused(graph::Graph graph);
 
 // Returns the source of a node that is made of several calls.
 CallSource source_of(const std::vector<graph::Node> &parts, const std::string &name,
-                     int64_t arena_begin);
+                     int64_t arena_begin, int lanes);
 
 }  // namespace halyard::c99

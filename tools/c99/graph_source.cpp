@@ -34,9 +34,9 @@ bool is_dense(const View &v) {
 class GraphWriter {
 public:
     GraphWriter(const FusedGraph &fused, const Signature &signature,
-                const std::vector<View> &inputs, const std::string &name)
-        : graph_(fused.graph), parts_(fused.parts), signature_(signature), inputs_(inputs),
-          memory_(graph::plan_memory(graph_)) {
+                const std::vector<View> &inputs, const std::string &name, int lanes)
+        : lanes_(lanes), graph_(fused.graph), parts_(fused.parts), signature_(signature),
+          inputs_(inputs), memory_(graph::plan_memory(graph_)) {
         call_.name = name;
         call_.arena_bytes = int64_t(memory_.bytes);
     }
@@ -57,6 +57,7 @@ public:
     }
 
 private:
+    const int lanes_;
     const Graph &graph_;
     const std::vector<std::vector<Node>> &parts_;  // by node
     const Signature &signature_;
@@ -203,11 +204,11 @@ private:
 
     CallSource source_of_node(const Node &n, const std::vector<Node> &parts,
                               const std::string &name) const {
-        if (parts.size() > 1) return c99::source_of(parts, name, call_.arena_bytes);
+        if (parts.size() > 1) return c99::source_of(parts, name, call_.arena_bytes, lanes_);
         std::vector<OperandMeta> in;
         for (const View &v : n.in)
             in.push_back({v.dtype, v.shape, v.strides});
-        return c99::source_of(*n.op, in, *n.attrs, name, call_.arena_bytes);
+        return c99::source_of(*n.op, in, *n.attrs, name, call_.arena_bytes, lanes_);
     }
 
     void write_call(const Node &n, const std::vector<Node> &parts) {
@@ -314,8 +315,8 @@ private:
 }  // namespace
 
 CallSource source_of(const FusedGraph &graph, const Signature &signature,
-                     const std::vector<View> &inputs, const std::string &name) {
-    return GraphWriter(graph, signature, inputs, name).source();
+                     const std::vector<View> &inputs, const std::string &name, int lanes) {
+    return GraphWriter(graph, signature, inputs, name, lanes).source();
 }
 
 CallSource source_of_call(const RegisteredOp &op, const std::vector<Tensor> &in, const Attrs &attrs,

@@ -70,11 +70,14 @@ struct Source {
     size_t steps = 0;
 };
 
-Source source_of(const Network &n, const c99::FusedGraph &graph, const std::string &name) {
+Source source_of(const Network &n, const c99::FusedGraph &graph, const Project &project) {
+    // A microcontroller keeps one sum in a register; others have vectors.
+    const int lanes = project.target == Target::arm32m ? 1 : 16;
     const Signature signature(n.name, signature_text(n));
     const std::vector<graph::View> inputs = {
         {-1, 0, n.input.shape(), n.input.strides(), n.input.dtype()}};
-    return {c99::source_of(graph, signature, inputs, name), graph.graph.nodes.size()};
+    return {c99::source_of(graph, signature, inputs, project.name, lanes),
+            graph.graph.nodes.size()};
 }
 
 NetworkSizes sizes_of(const Source &s) {
@@ -216,10 +219,10 @@ void require_f32(const Network &n) {
 WrittenNetwork write_network_project(const Project &project, const Network &network,
                                      const NetworkOptions &options) {
     require_f32(network);
-    const Source plain = source_of(network, c99::not_fused(folded(network, false)), project.name);
+    const Source plain = source_of(network, c99::not_fused(folded(network, false)), project);
     const graph::Graph graph = folded(network, options.folds_norms);
     const Source source = source_of(
-        network, options.fuses ? c99::fused(graph) : c99::not_fused(graph), project.name);
+        network, options.fuses ? c99::fused(graph) : c99::not_fused(graph), project);
     const std::vector<Sample> samples = samples_of(network);
 
     WrittenNetwork written{c99::prototype_of(source.call), sizes_of(plain), sizes_of(source)};

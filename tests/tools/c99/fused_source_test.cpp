@@ -52,7 +52,7 @@ struct Captured {
         fold_constants(graph);
     }
 
-    CallSource source(const FusedGraph &g) const {
+    CallSource source(const FusedGraph &g, int lanes = 1) const {
         const auto tensor = [](const std::string &name, int rank) {
             std::string s = name + "[";
             for (int d = 0; d < rank; d++)
@@ -61,7 +61,7 @@ struct Captured {
         };
         const Signature signature("call", tensor("x", x.shape().rank()) + " -> " +
                                               tensor("y", expected.shape().rank()));
-        return source_of(g, signature, {{-1, 0, x.shape(), x.strides(), x.dtype()}}, "call");
+        return source_of(g, signature, {{-1, 0, x.shape(), x.strides(), x.dtype()}}, "call", lanes);
     }
     Tensor run(const CallSource &call) const {
         const Compiled compiled(unit_of({call}, ""));
@@ -164,6 +164,20 @@ TEST(Fused, OtherPoolsAreApart) {
     const nn::MaxPool2d overlapping({.kernel_size = 3, .stride = 2});
     const Captured c([&](const Tensor &x) { return overlapping(conv(x)); }, {1, 3, 9, 13});
     expect_fused(c, 2);
+}
+
+// Sums of neighbours are computed side by side, each in its own order.
+TEST(Fused, LanesChangeNoBit) {
+    const nn::Conv2d conv(16, 4, 3, {.pad_mode = F::PadMode::pad, .padding = 1});
+    const nn::Conv2d pointwise(4, 4, 1, {.pad_mode = F::PadMode::valid});
+    const nn::ReLU relu;
+    const Captured c([&](const Tensor &x) { return relu(pointwise(relu(conv(x)))); },
+                     {1, 16, 5, 24});
+    const FusedGraph g = fused(c.graph);
+    const CallSource alone = c.source(g), together = c.source(g, 16);
+    EXPECT_THAT(alone.text, Not(HasSubstr("[12]")));
+    EXPECT_THAT(together.text, HasSubstr("[12]"));  // a divisor of 24
+    EXPECT_TRUE(check::same_bits(c.run(alone), c.run(together))) << together.text;
 }
 
 // What depends on weights alone is computed when the source is made.
