@@ -1,6 +1,5 @@
-// What a network's graph computes from its weights alone, and elementwise steps that can be
-// computed where their operand is. These passes are for graphs whose captured tensors never change
-// again.
+// What a network's graph computes from its weights alone. These passes are for graphs whose
+// captured tensors never change again.
 #pragma once
 #include <vector>
 
