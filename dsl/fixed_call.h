@@ -22,6 +22,7 @@ struct FixedCall {
     std::map<std::string, int64_t>
         dims;                        // the values that conditions of variants may use (Plan::dims)
     std::string chip = "ascend910";  // a profile of ascend/profiles
+    int lanes = 1;  // C99: neighbours of an output whose sums are computed side by side
 };
 
 // Returns the number of elements from the first to the last one in memory, including gaps.

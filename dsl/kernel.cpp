@@ -7,6 +7,7 @@
 #include "dsl/c99/schedule.h"
 #include "dsl/call_facts.h"
 #include "dsl/diagnostic.h"
+#include "dsl/fix_scalars.h"
 #include "dsl/float_pairs.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
@@ -152,38 +153,6 @@ Region bounds_of(const ImageParam &m) {
     return r;
 }
 
-// Replaces integer scalars by their values, and expressions that keep Halide from using these.
-class FixScalars : public Internal::IRMutator {
-    using IRMutator::visit;
-    const std::map<std::string, int> &values_;
-
-    Expr visit(const Internal::Variable *v) override {
-        const auto it = v->param.defined() ? values_.find(v->name) : values_.end();
-        return it == values_.end() ? Expr(v) : Expr(it->second);
-    }
-    // likely() makes Halide split a loop where a condition changes. Each part of such a loop would
-    // be a program of its own, and in nested loops their number multiplies.
-    Expr visit(const Internal::Call *c) override {
-        if (c->is_intrinsic({Internal::Call::likely, Internal::Call::likely_if_innermost}))
-            return mutate(c->args[0]);
-        return IRMutator::visit(c);
-    }
-    // Rewrites i32(min(u32(index), last)) as a clamp, whose bounds Halide can derive.
-    Expr visit(const Internal::Cast *c) override {
-        const auto *min = c->type == Int(32) && c->value.type() == UInt(32)
-                              ? c->value.as<Internal::Min>()
-                              : nullptr;
-        const auto *index = min ? min->a.as<Internal::Cast>() : nullptr;
-        if (!index || index->value.type() != Int(32)) return IRMutator::visit(c);
-        const Expr at = mutate(index->value);
-        const Expr last = cast(Int(32), mutate(min->b));
-        return clamp(select(at < 0, last, at), 0, last);
-    }
-
-public:
-    explicit FixScalars(const std::map<std::string, int> &values) : values_(values) {}
-};
-
 }  // namespace
 
 Kernel::Kernel(OpPtr o, Instance i)
@@ -316,18 +285,11 @@ Kernel::Results Kernel::differentiate(const TensorTypes &types) {
     return results;
 }
 
-// Replaces the integer scalars of a program for one call by their values: loops and addresses of a
-// program depend on them.
 void Kernel::fix_scalars() {
     std::map<std::string, int> values;
     for (size_t k = 0; k < op->scalars.size(); k++)
         if (!op->scalars[k].real) values[op->scalars[k].name] = instance.call->integers[k];
-    FixScalars fixed(values);
-    std::vector<Internal::Function> outputs;
-    for (auto &f : op->out)
-        outputs.push_back(f.function());
-    for (auto &[name, f] : Internal::build_environment(outputs))
-        f.mutate(&fixed);
+    halyard::fix_scalars(op->out, values);
 }
 
 Arithmetic Kernel::arithmetic(const TensorTypes &types) const {
@@ -406,7 +368,7 @@ void Kernel::schedule_ascend(const Backend &b) {
 }
 
 void Kernel::schedule_c99() {
-    c99::schedule(fix_outputs());
+    c99::schedule(fix_outputs(), instance.call->lanes);
 }
 
 std::vector<Argument> Kernel::arguments() const {

@@ -52,9 +52,9 @@ std::vector<RVar> split_in_chunks(Stage sum, const std::vector<ReductionVariable
 
 }  // namespace
 
-void sum_in_tree(Func &f, int k, const ChunksOf &chunks_of) {
+bool sum_in_tree(Func &f, int k, const ChunksOf &chunks_of, const std::optional<Var> &innermost) {
     const Definition update = f.function().update(k);
-    if (update.schedule().rvars().empty() || !is_sum(f, update)) return;
+    if (update.schedule().rvars().empty() || !is_sum(f, update)) return false;
     const std::vector<RVar> loops = split_in_chunks(f.update(k), update.schedule().rvars(),
                                                     chunks_of);
     std::vector<Func> partial;
@@ -67,7 +67,10 @@ void sum_in_tree(Func &f, int k, const ChunksOf &chunks_of) {
     for (size_t l = 0; l < partial.size(); l++) {
         const Func &whole = l + 1 < partial.size() ? partial[l + 1] : f;
         partial[l].compute_at(whole, loops[l + 1]);
+        if (innermost) partial[l].update(0).reorder({*innermost, loops[l]});
     }
+    if (innermost) f.update(k).reorder({*innermost, loops.back()});
+    return true;
 }
 
 }  // namespace halyard

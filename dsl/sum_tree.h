@@ -14,7 +14,10 @@ namespace halyard {
 using ChunksOf = std::function<std::vector<int>(std::optional<int64_t> extent, bool is_alone)>;
 
 // Makes a tree of update number `k` of `f`, if it is a sum: each loop over its terms but the
-// outermost has a partial sum of its own. Loops are split into chunks first.
-void sum_in_tree(Halide::Func &f, int k, const ChunksOf &chunks_of);
+// outermost has a partial sum of its own. Loops are split into chunks first. If `innermost` is a
+// dimension of `f`, its loop goes inside of those over the terms. Returns false, and changes
+// nothing, if it is no sum.
+bool sum_in_tree(Halide::Func &f, int k, const ChunksOf &chunks_of,
+                 const std::optional<Halide::Var> &innermost = {});
 
 }  // namespace halyard

@@ -57,12 +57,18 @@ void refuse_image_options(const Settings &s, const char *data) {
     }
 }
 
+void require_lenet5_size(const Settings &s) {
+    if (s.size == 32) return;
+    throw AttrError("lenet5", "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
+}
+
+nn::AnyCell lenet5_network(const Settings &, int64_t classes) {
+    return LeNet5(classes);
+}
+
 Experiment lenet5(const Settings &s) {
     refuse_image_options(s, "MNIST's files");
-    if (s.size != 32) {
-        throw AttrError("train",
-                        "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
-    }
+    require_lenet5_size(s);
     const Parts data = parts_of(s.data, {s.data, fs::path(s.data) / "28"},
                                 "files in MNIST's format");
     const LeNet5 net(10);
@@ -105,16 +111,24 @@ Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t
             {"accuracy", "loss"}};
 }
 
-template<ResNet (*make)(int64_t)> Experiment residual(const Settings &s) {
-    return classifier(s, [](int64_t classes) {
-        const ResNet net = make(classes);
-        initialize_weights(net, nn::HeNormal(0, "fan_out", "relu"), nn::TruncatedNormal(0.01));
-        return net;
-    });
+template<ResNet (*make)(int64_t)> nn::AnyCell residual_network(const Settings &, int64_t classes) {
+    const ResNet net = make(classes);
+    initialize_weights(net, nn::HeNormal(0, "fan_out", "relu"), nn::TruncatedNormal(0.01));
+    return net;
 }
 
-Experiment mobilenetv2(const Settings &s) {
-    return classifier(s, [](int64_t classes) { return MobileNetV2(classes); });
+nn::AnyCell mobilenetv2_network(const Settings &, int64_t classes) {
+    return MobileNetV2(classes);
+}
+
+using MakeNetwork = nn::AnyCell (*)(const Settings &, int64_t);
+template<MakeNetwork make> Experiment image_classifier(const Settings &s) {
+    return classifier(s, [&](int64_t classes) { return make(s, classes); });
+}
+template<MakeNetwork make> Recipe of_images(const std::string &name) {
+    static const Settings images = {
+        .data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
+    return {name, images, false, image_classifier<make>, make};
 }
 
 Experiment language_model(const Settings &s, const nn::AnyCell &net) {
@@ -131,35 +145,45 @@ Experiment language_model(const Settings &s, const nn::AnyCell &net) {
             {"loss"}};
 }
 
-Experiment transformer(const Settings &s) {
-    return language_model(s, TransformerModel(vocabulary, {.length = s.size}));
+nn::AnyCell transformer_network(const Settings &s, int64_t) {
+    return TransformerModel(vocabulary, {.length = s.size});
 }
-Experiment lstm(const Settings &s) {
-    return language_model(s, LstmModel(vocabulary));
+nn::AnyCell lstm_network(const Settings &, int64_t) {
+    return LstmModel(vocabulary);
+}
+template<MakeNetwork make> Recipe of_texts(const std::string &name) {
+    static const Settings texts = {
+        .data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
+    return {name, texts, true, [](const Settings &s) { return language_model(s, make(s, 0)); },
+            make};
 }
 
 }  // namespace
 
 const std::vector<Recipe> &recipes() {
-    static const Settings images = {
-        .data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
-    static const Settings texts = {
-        .data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
     static const std::vector<Recipe> all = {
         {"lenet5",
          {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01},
          false,
-         lenet5},
-        {"resnet18", images, false, residual<resnet18>},
-        {"resnet34", images, false, residual<resnet34>},
-        {"resnet50", images, false, residual<resnet50>},
-        {"resnet101", images, false, residual<resnet101>},
-        {"resnet152", images, false, residual<resnet152>},
-        {"mobilenetv2", images, false, mobilenetv2},
-        {"transformer", texts, true, transformer},
-        {"lstm", texts, true, lstm},
+         lenet5,
+         lenet5_network,
+         1},
+        of_images<residual_network<resnet18>>("resnet18"),
+        of_images<residual_network<resnet34>>("resnet34"),
+        of_images<residual_network<resnet50>>("resnet50"),
+        of_images<residual_network<resnet101>>("resnet101"),
+        of_images<residual_network<resnet152>>("resnet152"),
+        of_images<mobilenetv2_network>("mobilenetv2"),
+        of_texts<transformer_network>("transformer"),
+        of_texts<lstm_network>("lstm"),
     };
     return all;
+}
+
+Shape input_shape(const Recipe &recipe, const Settings &s) {
+    if (recipe.texts) return {s.batch_size, s.size};
+    if (recipe.name == "lenet5") require_lenet5_size(s);
+    return {s.batch_size, recipe.channels, s.size, s.size};
 }
 
 const Recipe &recipe(const std::string &name) {

@@ -38,7 +38,16 @@ struct Recipe {
     bool texts = false;  // if true the data are texts, otherwise images
     // Throws IoError or AttrError if the folder does not exist or lacks what the network needs.
     std::function<Experiment(const Settings &)> prepare;
+    // Returns the network alone, with new weights. Texts have no classes: their network ignores
+    // `classes`.
+    std::function<nn::AnyCell(const Settings &, int64_t classes)> network;
+    int64_t channels = 3;  // of images
 };
+
+// Returns the shape of the network's input, for which its defaults or these settings stand:
+// [batch_size,channels,size,size], or [batch_size,size] of texts. Throws AttrError for a size that
+// the network doesn't take.
+Shape input_shape(const Recipe &recipe, const Settings &settings);
 
 const std::vector<Recipe> &recipes();
 // Throws AttrError with all names for an unknown one.

@@ -1,8 +1,10 @@
 #include "dsl/c99/expressions.h"
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "dsl/c99/functions.h"
 #include "registry/base/error.h"
@@ -418,6 +420,19 @@ std::string type_name(const Type &t) {
     return std::string(t.is_uint() ? "u" : "") + "int" + std::to_string(t.bits()) + "_t";
 }
 
+namespace {
+
+// Returns the number of decimal digits that tell a number from its neighbours.
+template<class T> int digits_of(T value) {
+    char text[40];
+    char *const end =
+        std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
+    char *const exponent = std::find(text, end, 'e');
+    return int(std::count_if(text, exponent, [](unsigned char c) { return std::isdigit(c) != 0; }));
+}
+
+}  // namespace
+
 std::string number_text(const Type &t, double value) {
     if (t.bits() == 16) {
         char bits[16];
@@ -431,12 +446,8 @@ std::string number_text(const Type &t, double value) {
     if (std::isnan(value)) return is_f32 ? "NAN" : "(double)NAN";
     if (std::isinf(value)) return value < 0 ? "-INFINITY" : "INFINITY";
     char digits[40];
-    for (int precision = 1; precision <= 17; precision++) {
-        std::snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (is_f32 ? std::strtof(digits, nullptr) == float(value)
-                   : std::strtod(digits, nullptr) == value)
-            break;
-    }
+    std::snprintf(digits, sizeof digits, "%.*g",
+                  is_f32 ? digits_of(float(value)) : digits_of(value), value);
     std::string s = digits;
     if (s.find_first_of(".e") == std::string::npos) s += ".0";
     return is_f32 ? s + "f" : s;

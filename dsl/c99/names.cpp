@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string_view>
 
 #include "dsl/c99/functions.h"
 #include "registry/base/error.h"
@@ -27,6 +28,10 @@ bool is_made_up(const std::string &s) {
 
 // Returns the part of Halide's name that stands for the author's.
 std::string short_name(const std::string &halide_name) {
+    // Halide's mark of a loop that begins at 0.
+    constexpr std::string_view moved = ".rebased";
+    if (halide_name.ends_with(moved))
+        return short_name(halide_name.substr(0, halide_name.size() - moved.size()));
     std::string s = halide_name.substr(halide_name.rfind('.') + 1);
     if (const size_t counter = s.find('$'); counter != std::string::npos && counter > 0)
         s.resize(counter);

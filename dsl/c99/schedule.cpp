@@ -1,6 +1,7 @@
 #include "dsl/c99/schedule.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -117,24 +118,51 @@ bool is_pure(const Function &f, size_t d) {
     });
 }
 
-// Returns true if e is v, v + 3 or the like, so that it differs from one iteration of v to the
-// next.
-bool follows(const Expr &e, const std::string &v) {
-    if (const auto *add = e.as<Add>()) return follows(add->a, v) && is_const(add->b);
-    if (const auto *sub = e.as<Sub>()) return follows(sub->a, v) && is_const(sub->b);
+// An index scale * v + offset, which differs from one iteration of v to the next.
+struct Place {
+    int64_t scale = 1, offset = 0;
+};
+
+// Returns the place that e is; none if it isn't one.
+std::optional<Place> place_of(const Expr &e, const std::string &v) {
+    if (const auto *variable = e.as<Variable>())
+        return variable->name == v ? std::optional(Place{}) : std::nullopt;
+    const auto with = [&](const Expr &a, const Expr &b, const auto &f) -> std::optional<Place> {
+        const std::optional<Place> place = place_of(a, v);
+        const auto constant = as_const_int(b);
+        return place && constant ? std::optional(f(*place, *constant)) : std::nullopt;
+    };
+    if (const auto *add = e.as<Add>())
+        return with(add->a, add->b, [](Place p, int64_t c) {
+            return Place{p.scale, p.offset + c};
+        });
+    if (const auto *sub = e.as<Sub>())
+        return with(sub->a, sub->b, [](Place p, int64_t c) {
+            return Place{p.scale, p.offset - c};
+        });
     if (const auto *mul = e.as<Mul>())
-        return follows(mul->a, v) && is_const(mul->b) && !is_const_zero(mul->b);
-    const auto *variable = e.as<Variable>();
-    return variable && variable->name == v;
+        return with(mul->a, mul->b, [](Place p, int64_t c) {
+            return Place{p.scale * c, p.offset * c};
+        });
+    return std::nullopt;
 }
 
-// Returns true if all reads have the same index, one that follows loop v, in a dimension.
+// Returns true if all reads have indices in a dimension that no other iteration of loop v has: the
+// same one, or those of a window that doesn't overlap its neighbours.
 bool depends_on(const Reads &r, const std::string &v) {
     for (size_t d = 0; d < r.indices[0].size(); d++) {
-        const Expr &index = r.indices[0][d];
-        const bool same = std::ranges::all_of(
-            r.indices, [&](const std::vector<Expr> &read) { return equal(read[d], index); });
-        if (same && follows(index, v) && is_pure(r.function, d)) return true;
+        if (!is_pure(r.function, d)) continue;
+        const std::optional<Place> first = place_of(r.indices[0][d], v);
+        if (!first || first->scale == 0) continue;
+        int64_t least = first->offset, most = first->offset;
+        const bool alike = std::ranges::all_of(r.indices, [&](const std::vector<Expr> &read) {
+            const std::optional<Place> place = place_of(read[d], v);
+            if (!place || place->scale != first->scale) return false;
+            least = std::min(least, place->offset);
+            most = std::max(most, place->offset);
+            return true;
+        });
+        if (alike && most - least < std::abs(first->scale)) return true;
     }
     return false;
 }
@@ -177,9 +205,45 @@ int64_t terms_of(const Definition &update) {
     return terms;
 }
 
+constexpr int least_lanes = 4;
+
+// Returns how many neighbours of an output share the loops over a reduction's terms: a divisor of
+// the innermost loop, so that none is left over. 1 if they can't.
+int lanes_of(const Reads &r, const Func &output, int depth, int most) {
+    const std::vector<Var> loops = output.args();
+    const bool is_alone = r.indices.size() == 1 && r.readers.empty() &&
+                          r.function.updates().size() == 1;
+    if (most < least_lanes || !is_alone || depth != int(loops.size()) || loops.empty()) return 1;
+    // The reduction's first dimension is the innermost in its memory.
+    const std::optional<Place> place = place_of(r.indices[0][0], loops[0].name());
+    if (!place || place->scale != 1 || !is_pure(r.function, 0)) return 1;
+    for (const Bound &b : output.function().schedule().bounds()) {
+        const auto extent = b.var == loops[0].name() ? as_const_int(b.extent) : std::nullopt;
+        if (!extent) continue;
+        for (int lanes = int(std::min<int64_t>(most, *extent)); lanes >= least_lanes; lanes--)
+            if (*extent % lanes == 0) return lanes;
+    }
+    return 1;
+}
+
+// Makes trees of long sums. With lanes, their loop goes inside of those over the terms.
+void order_sums(const Reads &r, bool has_lanes) {
+    Func f(r.function);
+    const auto lane = has_lanes ? std::optional(f.args()[0]) : std::nullopt;
+    for (int k = 0; k < f.num_update_definitions(); k++) {
+        const Definition &update = r.function.update(k);
+        const bool is_long = terms_of(update) > max_terms_in_a_row;
+        if ((is_long && sum_in_tree(f, k, chunks_of, lane)) || !lane) continue;
+        std::vector<VarOrRVar> order = {*lane};
+        for (const ReductionVariable &term : update.schedule().rvars())
+            order.emplace_back(RVar(term.var));
+        f.update(k).reorder(order);
+    }
+}
+
 }  // namespace
 
-void schedule(const std::vector<Func> &outputs) {
+void schedule(const std::vector<Func> &outputs, int lanes) {
     FindReads found;
     found.find(outputs);
     std::map<std::string, int> depths;
@@ -196,21 +260,24 @@ void schedule(const std::vector<Func> &outputs) {
             }
         }
     }
+    std::set<std::string> has_lanes;
     for (auto &[name, r] : found.reads) {
         Func f(r.function);
         if (depths[name] == 0) {
             f.compute_root();
             continue;
         }
-        const Func &output = outputs[*r.outputs.begin()];
+        Func output = outputs[*r.outputs.begin()];
         const std::vector<Var> loops = output.args();
+        if (const int side_by_side = lanes_of(r, output, depths[name], lanes); side_by_side > 1) {
+            const Var inner("lane");
+            output.split(loops[0], loops[0], inner, side_by_side, TailStrategy::GuardWithIf);
+            has_lanes.insert(name);
+        }
         f.compute_at(output, loops[loops.size() - size_t(depths[name])]);
     }
-    for (auto &[name, r] : found.reads) {
-        Func f(r.function);
-        for (int k = 0; k < f.num_update_definitions(); k++)
-            if (terms_of(r.function.update(k)) > max_terms_in_a_row) sum_in_tree(f, k, chunks_of);
-    }
+    for (auto &[name, r] : found.reads)
+        order_sums(r, has_lanes.count(name) > 0);
     for (Func f : outputs)
         f.compute_root();
 }

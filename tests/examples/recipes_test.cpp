@@ -135,7 +135,7 @@ TEST_F(Recipes, RejectsInvalidArguments) {
         "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, "
         "resnet101, resnet152, mobilenetv2, transformer, lstm",
         [] { (void)examples::recipe("alexnet"); });
-    expect_error<AttrError>("[train] image size is 28, expected LeNet5's 32", [] {
+    expect_error<AttrError>("[lenet5] image size is 28, expected LeNet5's 32", [] {
         (void)examples::recipe("lenet5").prepare(
             {.data = HALYARD_SOURCE_DIR "/data/digits", .size = 28});
     });

@@ -7,7 +7,7 @@ refuse "[gather] no C99 function: step places_of runs on the host" relu gather -
 refuse "[dropout] no C99 function: it draws random numbers" dropout --for c99
 refuse "[concat] can't be exported" concat --for c99
 refuse "no such op; did you mean relu" rellu --for c99
-refuse "has no effect on --for c" relu --for c --shape "d0=1 d1=1 d2=4"
+refuse "--shape does nothing with --for c" relu --for c --shape "d0=1 d1=1 d2=4"
 refuse "has no effect on --for c99" relu --for c99 --python python3
 refuse "[softmax] no kernels for i8" softmax --for c99 --dtype i8
 refuse "--shape is given 2 times, expected at most once for each of 1 ops" relu --for c99 -s "d0=1 d1=1 d2=4" -s "d0=1 d1=1 d2=4"

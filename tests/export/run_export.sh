@@ -12,6 +12,9 @@ refuse "--python has no effect on --for c" relu --python python3
 refuse "--for mindspore doesn't exist" relu --for mindspore
 refuse "'9lives' can't name a library" relu --name 9lives
 refuse "'test' is a target of CMake's own" relu --name test
+for host in c onnxruntime torch; do
+    for name in c m; do refuse "'$name' would make lib$name" relu --for "$host" --name "$name"; done
+done
 mkdir full
 touch full/file
 if "$halyard" export relu -o full >out 2>&1; then fail "wrote into a folder that isn't empty"; fi

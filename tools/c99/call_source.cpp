@@ -16,31 +16,12 @@ namespace {
 
 constexpr int64_t alignment = 8;  // of arrays in the arena
 
-// Plans the call for the CPU's kernels, as every machine would.
-Plan plan_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs) {
-    const Force all_levels(Isa::avx512, "");
-    Plan plan = make_plan(op, in, attrs);
-    if (plan.converted)
-        throw DispatchError(op.record.name, "no C99 function: this build has no kernel for " +
-                                                std::string(name_of(in[0].dtype)));
-    const auto is_empty = [](const Plan::Output &o) { return o.shape.elements() == 0; };
-    if (!plan.kernel || std::ranges::all_of(plan.outputs, is_empty))
-        throw DispatchError(op.record.name, "no C99 function: the call computes nothing");
-    return plan;
-}
-
 // Writes the function that callers see around the one that Halide made: the plan's loops, and
 // copies of tensors that are stored in another order of dimensions.
 class Wrapper {
 public:
     Wrapper(const Plan &plan, std::span<const OperandMeta> in, CallSource &call)
         : plan_(plan), in_(in), call_(call) {}
-
-    static bool is_needed(const Plan &p) {
-        const auto is_copied = [](const Plan::Buffer &b) { return !b.copy_order.empty(); };
-        return !p.loops.empty() || std::ranges::any_of(p.inputs, is_copied) ||
-               std::ranges::any_of(p.outputs, is_copied);
-    }
 
     // Takes the arena that copies need. The inner function's begins behind it.
     void plan_copies() {
@@ -160,24 +141,49 @@ void add_parameters(CallSource &call, const Plan &plan, std::span<const OperandM
 
 // Returns the function that Halide makes of the plan's call.
 Function kernel_of(const Plan &plan, const Attrs &attrs, const std::string &name,
-                   int64_t arena_begin) {
+                   int64_t arena_begin, int lanes) {
     const OpRecord &record = plan.op->record;
     Instance i;
     i.backend = "c99";
     i.dtypes = plan.kernel->dtypes;
-    i.call = std::make_shared<FixedCall>(fixed_call_of(plan));
+    FixedCall call = fixed_call_of(plan);
+    call.lanes = lanes;
+    i.call = std::make_shared<FixedCall>(std::move(call));
+    OpPtr op = op_table().make(record.name);
+    if (!op) throw DispatchError(record.name, "no C99 function: its source isn't in the kit");
+    Kernel kernel(std::move(op), i);
+    return function_of(kernel, name, reals_of(plan, attrs), arena_begin);
+}
+
+}  // namespace
+
+Plan plan_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs) {
+    const Force all_levels(Isa::avx512, "");
+    Plan plan = make_plan(op, in, attrs);
+    if (plan.converted)
+        throw DispatchError(op.record.name, "no C99 function: this build has no kernel for " +
+                                                std::string(name_of(in[0].dtype)));
+    const auto is_empty = [](const Plan::Output &o) { return o.shape.elements() == 0; };
+    if (!plan.kernel || std::ranges::all_of(plan.outputs, is_empty))
+        throw DispatchError(op.record.name, "no C99 function: the call computes nothing");
+    return plan;
+}
+
+bool is_wrapped(const Plan &p) {
+    const auto is_copied = [](const Plan::Buffer &b) { return !b.copy_order.empty(); };
+    return !p.loops.empty() || std::ranges::any_of(p.inputs, is_copied) ||
+           std::ranges::any_of(p.outputs, is_copied);
+}
+
+std::map<std::string, double> reals_of(const Plan &plan, const Attrs &attrs) {
+    const OpRecord &record = plan.op->record;
     std::map<std::string, double> reals;
     for (size_t k = 0; k < record.scalars.size(); k++) {
         if (plan.scalars[k].attr >= 0)
             reals[record.scalars[k].name] = attrs.real(size_t(plan.scalars[k].attr));
     }
-    OpPtr op = op_table().make(record.name);
-    if (!op) throw DispatchError(record.name, "no C99 function: its source isn't in the kit");
-    Kernel kernel(std::move(op), i);
-    return function_of(kernel, name, reals, arena_begin);
+    return reals;
 }
-
-}  // namespace
 
 std::string prototype_of(const CallSource &call) {
     std::string text;
@@ -190,36 +196,38 @@ std::string prototype_of(const CallSource &call) {
 }
 
 CallSource source_of(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
-                     const std::string &name, int64_t arena_begin) {
+                     const std::string &name, int64_t arena_begin, int lanes) {
     const Plan plan = plan_of(op, in, attrs);
     CallSource call;
     call.name = name;
     call.arena_bytes = arena_begin;
     add_parameters(call, plan, in);
     Wrapper wrapper(plan, in, call);
-    const bool is_wrapped = Wrapper::is_needed(plan);
-    if (is_wrapped) wrapper.plan_copies();
-    const std::string inner = is_wrapped ? name + "_part" : name;
-    const Function f = kernel_of(plan, attrs, inner, call.arena_bytes);
+    const bool wraps = is_wrapped(plan);
+    if (wraps) wrapper.plan_copies();
+    const std::string inner = wraps ? name + "_part" : name;
+    const Function f = kernel_of(plan, attrs, inner, call.arena_bytes, lanes);
     call.arena_bytes = f.arena_bytes;
     call.helpers = f.helpers;
-    if (is_wrapped)
+    if (wraps)
         call.text = "static void " + inner + f.parameters + f.body + "\n" + wrapper.text(inner);
     else
         call.text = "void " + name + f.parameters + f.body;
     return call;
 }
 
-std::string unit_of(const std::vector<CallSource> &calls, const std::string &head) {
+std::string unit_of(const std::vector<CallSource> &calls, const std::string &head,
+                    const std::string &included) {
     std::set<std::string> helpers;
     int64_t arena = 0;
     std::string functions;
     for (const CallSource &c : calls) {
         helpers.insert(c.helpers.begin(), c.helpers.end());
         arena = std::max(arena, c.arena_bytes);
-        functions += "\n" + c.text;
+        functions += "\n" + c.constants + c.text;
     }
     std::string text = head + "#include <math.h>\n#include <stdint.h>\n";
+    if (!included.empty()) text += "\n" + included;
     if (arena > 0) {
         text +=
             "\n/* What the functions compute in between. */\nstatic union {\n    double d;\n    "

@@ -1,7 +1,9 @@
 #include "tools/c99/graph_source.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <utility>
 
 #include "dsl/c99/names.h"
 #include "graph/capture.h"
@@ -31,10 +33,10 @@ bool is_dense(const View &v) {
 
 class GraphWriter {
 public:
-    GraphWriter(const Graph &graph, const Signature &signature, const std::vector<View> &inputs,
-                const std::string &name)
-        : graph_(graph), signature_(signature), inputs_(inputs),
-          memory_(graph::plan_memory(graph)) {
+    GraphWriter(const FusedGraph &fused, const Signature &signature,
+                const std::vector<View> &inputs, const std::string &name, int lanes)
+        : lanes_(lanes), graph_(fused.graph), parts_(fused.parts), signature_(signature),
+          inputs_(inputs), memory_(graph::plan_memory(graph_)) {
         call_.name = name;
         call_.arena_bytes = int64_t(memory_.bytes);
     }
@@ -43,19 +45,21 @@ public:
         declare_inputs();
         declare_outputs();
         for (size_t k = 0; k < graph_.nodes.size(); k++)
-            write_node(graph_.nodes[k]);
+            write_node(k);
         for (size_t k = 0; k < graph_.outputs.size(); k++)
             write_result(k);
         call_.arena_bytes = std::max(call_.arena_bytes, most_arena_);
         std::string unread;
         for (const Parameter &p : call_.parameters)
             if (!read_.count(p.name)) unread += "    (void)" + p.name + ";\n";
-        call_.text = steps_ + constants_ + prototype_of(call_) + " {\n" + unread + lines_ + "}\n";
+        call_.text = steps_ + prototype_of(call_) + " {\n" + unread + lines_ + "}\n";
         return call_;
     }
 
 private:
+    const int lanes_;
     const Graph &graph_;
+    const std::vector<std::vector<Node>> &parts_;  // by node
     const Signature &signature_;
     const std::vector<View> &inputs_;
     const graph::MemoryPlan memory_;
@@ -65,7 +69,7 @@ private:
     std::map<int, DType> typed_;                      // the dtype of buffers that are typed arrays
     std::set<std::string> read_;                      // parameters
     std::map<std::string, std::string> known_steps_;  // name by text
-    std::string steps_, constants_, lines_;
+    std::string steps_, lines_;
     size_t depth_ = 1;
     int64_t most_arena_ = 0;
 
@@ -142,40 +146,76 @@ private:
         return "(" + type + " *)(" + place + " + " + std::to_string(v.offset) + ")";
     }
 
+    // Writes the elements of a constant that views of it reach.
     void write_constant(const View &v) {
         const Buffer &b = graph_.buffers[size_t(v.buffer)];
-        const std::string name = call_.name + "_constant" + std::to_string(v.buffer);
-        const Tensor &held = b.held;
-        const auto elements = int64_t(b.bytes / bytes_of(v.dtype));
-        constants_ += array_text("static const " + std::string(c_type_of(v.dtype)) + " " + name,
-                                 held.raw(), elements, v.dtype) +
-                      "\n";
+        const auto bytes = int64_t(bytes_of(v.dtype));
+        const int64_t elements = bytes_reached(v.buffer) / bytes;
+        const std::string name = name_of_constant(v.buffer);
+        call_.constants += array_text("static const " + std::string(c_type_of(v.dtype)) + " " +
+                                          name,
+                                      b.held.raw(), elements, v.dtype) +
+                           "\n";
+        call_.constant_bytes += elements * bytes;
         places_[v.buffer] = name;
         typed_[v.buffer] = v.dtype;
     }
+    // Returns the number of bytes up to the last element that a view of the buffer has.
+    int64_t bytes_reached(int buffer) const {
+        int64_t most = 0;
+        const auto reach = [&](const View &v) {
+            if (v.buffer != buffer || v.shape.elements() == 0) return;
+            if (v.offset < 0) refuse("a step reads elements before those of a captured tensor");
+            int64_t last = 0;
+            for (int d = 0; d < v.shape.rank(); d++)
+                last += (v.shape[d] - 1) * v.strides[d];
+            most = std::max(most, v.offset + (last + 1) * int64_t(bytes_of(v.dtype)));
+        };
+        for (const Node &n : graph_.nodes) {
+            std::ranges::for_each(n.in, reach);
+            std::ranges::for_each(n.out, reach);
+        }
+        std::ranges::for_each(graph_.outputs, reach);
+        return most;
+    }
+    // Returns "net_conv1_weight", or "net_constant3" for a buffer without a name.
+    std::string name_of_constant(int buffer) {
+        std::string name = graph_.buffers[size_t(buffer)].name;
+        for (char &c : name)
+            if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+        if (name.empty()) name = "constant" + std::to_string(buffer);
+        return names_.declare("constant " + std::to_string(buffer), call_.name + "_" + name);
+    }
 
-    void write_node(const Node &n) {
+    void write_node(size_t k) {
+        const Node &n = graph_.nodes[k];
         for (const View &v : n.out) {
             for (Parameter &p : call_.parameters)
                 p.is_written |= places_.count(v.buffer) > 0 && places_.at(v.buffer) == p.name;
         }
         if (n.draw >= 0) refuse("it draws random numbers");
         switch (n.kind) {
-        case Node::Kind::call: return write_call(n);
+        case Node::Kind::call: return write_call(n, parts_[k]);
         case Node::Kind::copy: return write_copy(n.in[0], n.out[0]);
         case Node::Kind::fill: return write_fill(n.out[0], n.value);
         case Node::Kind::host: refuse("step " + n.name + " runs on the host");
         }
     }
 
-    void write_call(const Node &n) {
+    CallSource source_of_node(const Node &n, const std::vector<Node> &parts,
+                              const std::string &name) const {
+        if (parts.size() > 1) return c99::source_of(parts, name, call_.arena_bytes, lanes_);
         std::vector<OperandMeta> in;
         for (const View &v : n.in)
             in.push_back({v.dtype, v.shape, v.strides});
+        return c99::source_of(*n.op, in, *n.attrs, name, call_.arena_bytes, lanes_);
+    }
+
+    void write_call(const Node &n, const std::vector<Node> &parts) {
         for (const View &v : n.out)
             if (!is_dense(v)) refuse("a step writes a tensor with gaps");
         const std::string placeholder = call_.name + "_step";
-        const CallSource step = c99::source_of(*n.op, in, *n.attrs, placeholder, call_.arena_bytes);
+        const CallSource step = source_of_node(n, parts, placeholder);
         call_.helpers.insert(step.helpers.begin(), step.helpers.end());
         most_arena_ = std::max(most_arena_, step.arena_bytes);
         std::string arguments;
@@ -183,7 +223,7 @@ private:
             for (const View &v : *all)
                 arguments += (arguments.empty() ? "" : ", ") + address(v);
         }
-        line(name_of_step(step.text, placeholder, n.op->record.name) + "(" + arguments + ");");
+        line(name_of_step(step.text, placeholder, n.name) + "(" + arguments + ");");
     }
 
     // Returns the name of a step with this text, which is written once.
@@ -274,9 +314,9 @@ private:
 
 }  // namespace
 
-CallSource source_of(const Graph &graph, const Signature &signature,
-                     const std::vector<View> &inputs, const std::string &name) {
-    return GraphWriter(graph, signature, inputs, name).source();
+CallSource source_of(const FusedGraph &graph, const Signature &signature,
+                     const std::vector<View> &inputs, const std::string &name, int lanes) {
+    return GraphWriter(graph, signature, inputs, name, lanes).source();
 }
 
 CallSource source_of_call(const RegisteredOp &op, const std::vector<Tensor> &in, const Attrs &attrs,
@@ -297,7 +337,7 @@ CallSource source_of_call(const RegisteredOp &op, const std::vector<Tensor> &in,
     std::vector<View> inputs;
     for (const Tensor &t : in)
         inputs.push_back({-1, 0, t.shape(), t.strides(), t.dtype()});
-    return source_of(graph, op.signature, inputs, name);
+    return source_of(not_fused(std::move(graph)), op.signature, inputs, name);
 }
 
 }  // namespace halyard::c99

@@ -18,6 +18,7 @@
 #include "tools/c99/graph_source.h"
 #include "tools/export/cases.h"
 #include "tools/export/selection.h"
+#include "tools/export/target.h"
 #include "tools/templates.h"
 
 namespace halyard::exporting {
@@ -246,9 +247,8 @@ WrittenCalls write_c99_project(const Project &project, const std::vector<FixedOp
     const std::string test = test_source(project, all);
     fs::create_directories(folder);
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
-    fs::copy_file(parts / "project/CMakePresets.json", folder / "CMakePresets.json");
-    for (const char *file : {"CMakeLists.txt", "README.md"})
-        write_text(folder / file, filled(text_of(parts / "project/c99" / file), words));
+    write_build_files(project, words);
+    write_text(folder / "README.md", filled(text_of(parts / "project/c99/README.md"), words));
     write_text(folder / "include" / (project.name + ".h"), header_of(project, all));
     write_text(folder / "src" / (project.name + ".c"), source);
     write_text(folder / "test/test.c", test);

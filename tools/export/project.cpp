@@ -176,6 +176,14 @@ void check_place(const Project &project) {
                                            "package", "rebuild_cache", "test"};
     if (targets.count(name))
         throw AttrError("export", "'" + name + "' is a target of CMake's own (--name)");
+    // Programs link -lNAME, and would find the project's library in place of the system's.
+    const std::set<std::string> systems = {
+        "asan",    "atomic",   "c",      "dl", "gcc",  "gcc_s", "gomp", "m", "nsl",
+        "pthread", "quadmath", "resolv", "rt", "tsan", "ubsan", "util", "z"};
+    if (systems.count(name)) {
+        throw AttrError("export", "'" + name + "' would make lib" + name +
+                                      ", which is a library of the system's own (--name)");
+    }
     // Their files or namespaces are the host's.
     const std::set<std::string> hosts = {"aten",         "c10",         "higher_order",
                                          "load_library", "onnxruntime", "prim",

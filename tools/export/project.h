@@ -18,11 +18,18 @@ enum class Host : uint8_t { c, c99, onnxruntime, torch };
 // Returns the host of a name of --for. Throws AttrError if there is none in this version.
 Host host_of(const std::string &name);
 
+// The machines that a project in C99 is built for, by MindSpore Lite's names.
+enum class Target : uint8_t { x86, arm64, arm32a, arm32m };
+
+// Returns the target of a name of --target. Throws AttrError if there is none.
+Target target_of(const std::string &name);
+
 struct Project {
     std::filesystem::path folder;
     std::string name;  // of the library: its CMake target, and its domain or namespace in a host
     Host host = Host::c;
-    std::string python;  // the interpreter that has onnxruntime or torch
+    std::string python;           // the interpreter that has onnxruntime or torch
+    Target target = Target::x86;  // of C99; x86 is the machine's own compiler
 };
 
 // Throws AttrError unless the project's name can name the library; IoError unless the folder is

@@ -11,6 +11,7 @@ TEST(Names, AreThoseOfTheAuthor) {
     Names names;
     EXPECT_EQ(names.declare("y.s0.c"), "c");
     EXPECT_EQ(names.declare("total$3"), "total");
+    EXPECT_EQ(names.declare("sum.s0.k.rebased"), "k");
     EXPECT_EQ(names.declare("sums$2.1"), "sums1");
     EXPECT_EQ(names.declare("y.s1.r10$x"), "r");         // Halide numbers a domain without a name
     EXPECT_EQ(names.declare("dots_11_intm$2"), "dots");  // partial sums

@@ -1,7 +1,6 @@
 // Compiles C99 with the machine's compiler: how it reads, what it costs, and what it gives.
 #include "tools/c99/graph_source.h"
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,12 +12,10 @@
 #include "dsl/c99/functions.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
-#include "registry/base/atomic_file.h"
 #include "registry/base/error.h"
-#include "registry/base/run_program.h"
-#include "registry/base/temporary_folder.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/tensor/dtype.h"
+#include "tests/tools/c99/compiled.h"
 
 namespace halyard::c99 {
 namespace {
@@ -26,29 +23,6 @@ namespace {
 using check::Case;
 using testing::HasSubstr;
 using testing::Not;
-
-// A source, compiled and loaded.
-class Compiled {
-public:
-    explicit Compiled(const std::string &source) {
-        const std::string file = (folder_.path / "source.c").string();
-        const std::string library = (folder_.path / "source.so").string();
-        write_file(file, source, Durability::to_system);
-        const Ended cc = run_program({"cc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror",
-                                      "-fPIC", "-shared", "-o", library, file, "-lm"},
-                                     Keep::output_and_errors);
-        EXPECT_EQ(cc.status, 0) << cc.text << source;
-        handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-        EXPECT_NE(handle_, nullptr);
-    }
-    template<class F> F *get(const char *name) const {
-        return reinterpret_cast<F *>(dlsym(handle_, name));
-    }
-
-private:
-    const TemporaryFolder folder_{"halyard_c99_test"};
-    void *handle_ = nullptr;
-};
 
 void list_ops() {
     if (op_table().names().empty()) list_all_ops(op_table());

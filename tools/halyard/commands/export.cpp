@@ -1,6 +1,7 @@
-// halyard export: ops as a library for other programs.
+// halyard export: ops and networks as a library for other programs.
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include "dsl/all_ops.h"
 #include "dsl/op.h"
@@ -11,6 +12,8 @@
 #include "tools/export/project.h"
 #include "tools/export/selection.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/commands/export_network.h"
+#include "tools/halyard/option.h"
 
 namespace halyard::command {
 namespace {
@@ -18,8 +21,15 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
     std::vector<std::string> ops, shapes;
-    std::string host = "c", out, name, python, dtype;
+    std::string host = "c", out, name, python, dtype, target = "x86";
+    NetworkRequest network;
 };
+
+// Options of networks, and those of calls.
+const std::vector<std::string> for_networks = {"--weights",   "--batch-size", "--image-size",
+                                               "--classes",   "--seed",       "--unfused",
+                                               "--fold-norms"};
+const std::vector<std::string> for_calls = {"--shape"};
 
 // Returns the folder's own name, also of "dir/" and ".".
 std::string name_of_folder(const fs::path &folder) {
@@ -65,15 +75,50 @@ int export_c99(const ExportOptions &o, const exporting::Project &project) {
     return 0;
 }
 
-int run_export(const ExportOptions &o) {
-    if (o.host != "c99" && (!o.shapes.empty() || !o.dtype.empty())) {
-        throw AttrError("export", std::string(o.dtype.empty() ? "--shape" : "--dtype") +
-                                      " has no effect on --for " + o.host);
+// Returns true if a network is exported. Throws AttrError for several, and for other hosts.
+bool exports_network(const ExportOptions &o) {
+    for (const std::string &name : o.ops) {
+        if (!is_network(name) || op_table().make(name)) continue;
+        if (o.ops.size() > 1) {
+            throw AttrError("export", name + " is a network, which is exported alone; there are " +
+                                          std::to_string(o.ops.size()) + " names");
+        }
+        if (o.host != "c99")
+            throw AttrError("export", name + " is a network, which needs --for c99");
+        return true;
     }
-    const exporting::Project project{o.out, o.name.empty() ? name_of_folder(o.out) : o.name,
-                                     exporting::host_of(o.host), python_of(o)};
-    exporting::check_place(project);
+    return false;
+}
+
+void check_options(const ExportOptions &o, const CLI::App &sub, bool is_of_network) {
+    if (o.host != "c99") refuse(sub, "with --for " + o.host, {"--shape", "--dtype", "--target"});
+    if (is_of_network)
+        refuse(sub, "with the network " + o.ops[0], for_calls);
+    else
+        refuse(sub, "with ops", for_networks);
+}
+
+std::string project_name(const ExportOptions &o, bool is_of_network) {
+    if (!o.name.empty()) return o.name;
+    return is_of_network ? o.ops[0] : name_of_folder(o.out);
+}
+
+int run_export(const ExportOptions &o, const CLI::App &sub) {
     list_all_ops(op_table());
+    const bool is_of_network = exports_network(o);
+    check_options(o, sub, is_of_network);
+    const exporting::Project project{o.out, project_name(o, is_of_network),
+                                     exporting::host_of(o.host), python_of(o),
+                                     exporting::target_of(o.target)};
+    exporting::check_place(project);
+    if (is_of_network) {
+        NetworkRequest request = o.network;
+        request.network = o.ops[0];
+        request.dtype = o.dtype;
+        export_network(request, project);
+        print_next(o);
+        return 0;
+    }
     if (project.host == exporting::Host::c99) return export_c99(o, project);
     const exporting::Selection selection = exporting::selection_of(o.ops);
     const exporting::Written written = exporting::write_project(project, selection,
@@ -89,21 +134,47 @@ int run_export(const ExportOptions &o) {
     return 0;
 }
 
+void add_network_options(CLI::App &sub, NetworkRequest &r) {
+    sub.add_option(
+        "--weights", r.weights,
+        "network: its checkpoint, or the folder with checkpoints of a training; default: "
+        "initial weights");
+    sub.add_option("--batch-size", r.batch_size, "network: rows of the input; default 1")
+        ->check(CLI::Range(1, 65536));
+    sub.add_option("--image-size,--length", r.size,
+                   "network: height and width of images, or bytes of a text; default: the "
+                   "training's")
+        ->check(CLI::Range(1, 4096));
+    sub.add_option("--classes", r.classes, "network: classes, without weights; default 10")
+        ->check(CLI::Range(1, 1'000'000));
+    sub.add_option("--seed", r.seed, "network: of initial weights")
+        ->check(whole_number(std::numeric_limits<uint64_t>::max()));
+    sub.add_flag("--unfused", r.unfused,
+                 "network: every op is a loop of its own, with its result in memory");
+    sub.add_flag("--fold-norms", r.folds_norms,
+                 "network: scales of normalisations are multiplied into the weights of "
+                 "convolutions, which changes bits of the results within the ops' error bounds");
+}
+
 }  // namespace
 
 void add_export(CLI::App &app, Run &selected) {
     auto o = std::make_shared<ExportOptions>();
     CLI::App *sub = app.add_subcommand(
-        "export", "Write ops and their gradients as a library for a program without the kit");
-    sub->add_option("ops", o->ops, "The ops' names")->required();
-    sub->add_option("--for", o->host,
-                    "The host: c (default), a C library; c99, functions in C99 for one call each; "
-                    "onnxruntime, custom ops; torch, a library of PyTorch")
+        "export",
+        "Write ops and their gradients, or a network, as a library for a program without the kit");
+    sub->add_option("ops", o->ops, "The ops' names, or one network of `halyard train`")->required();
+    sub->add_option(
+           "--for", o->host,
+           "The host: c (default), a C library; c99, functions in C99 for one call each, or a "
+           "network; onnxruntime, custom ops; torch, a library of PyTorch")
         ->check(CLI::IsMember({"c", "c99", "mindspore", "onnxruntime", "torch"}));
     sub->add_option("--out,-o", o->out, "The folder to write, which is empty or doesn't exist")
         ->required();
-    sub->add_option("--name", o->name,
-                    "The library's name, and its domain or namespace; default: the folder's");
+    sub->add_option(
+        "--name", o->name,
+        "The library's name, and its domain or namespace; default: the folder's, or the "
+        "network's");
     sub->add_option(
            "--shape,-s", o->shapes,
            "c99: the call of an op, \"n=8 c=10 axis=1\"; once for each op, in their order; "
@@ -113,7 +184,11 @@ void add_export(CLI::App &app, Run &selected) {
                     "c99: f32, f16, ... (f32,i32 where an op has two); default: each op's first");
     sub->add_option("--python", o->python,
                     "The Python that has onnxruntime or torch; default: python3");
-    sub->callback([o, &selected] { selected = [o] { return run_export(*o); }; });
+    sub->add_option("--target", o->target,
+                    "c99: the machine that its build is for: x86 (default), ARM64, ARM32A "
+                    "(Cortex-A) or ARM32M (Cortex-M)");
+    add_network_options(*sub, o->network);
+    sub->callback([o, sub, &selected] { selected = [o, sub] { return run_export(*o, *sub); }; });
 }
 
 }  // namespace halyard::command

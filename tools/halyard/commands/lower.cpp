@@ -26,7 +26,7 @@ struct LowerOptions {
     bool strict = false;
 };
 
-const TextForm &form_of(const std::string &name) {
+const TextForm &text_form(const std::string &name) {
     for (auto &f : text_forms())
         if (f.name == name) return f;
     throw AttrError("lower", "no form '" + name + "'");
@@ -151,7 +151,7 @@ std::string headline(const Kernel &k, const std::string &comment) {
 
 int lower(const LowerOptions &o) {
     const OpRecord &op = op_with_kernels(o.op).record;
-    const TextForm &form = form_of(o.to);
+    const TextForm &form = text_form(o.to);
     list_all_ops(op_table());
     Instance i = instance_of(op, form, o);
     if (i.backend != "ascend") i.tunables = tunables_from(op.name, i, o.tunables);

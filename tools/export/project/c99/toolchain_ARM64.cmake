@@ -1,0 +1,10 @@
+# 64-bit ARM under Linux: Debian's gcc-aarch64-linux-gnu, or the machine's own compiler.
+if(NOT CMAKE_HOST_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(CMAKE_SYSTEM_NAME Linux)
+  set(CMAKE_SYSTEM_PROCESSOR aarch64)
+  set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+  find_program(EMULATOR NAMES qemu-aarch64 qemu-aarch64-static)
+  if(EMULATOR)
+    set(CMAKE_CROSSCOMPILING_EMULATOR ${EMULATOR} -L /usr/aarch64-linux-gnu)
+  endif()
+endif()

@@ -1,0 +1,14 @@
+// How a project in C99 is built: for this machine, or with a cross compiler.
+#pragma once
+#include <map>
+#include <string>
+
+#include "tools/export/project.h"
+
+namespace halyard::exporting {
+
+// Writes CMakeLists.txt, with `words` filled in, CMakePresets.json and, for another machine,
+// toolchain.cmake.
+void write_build_files(const Project &project, std::map<std::string, std::string> words);
+
+}  // namespace halyard::exporting
