@@ -22,7 +22,8 @@ Capture::Capture(std::string name, std::vector<Tensor> arguments, const Graph *k
             return;
         }
         const int id = add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
-        graph_.buffers[size_t(id)].type = name_of(t.dtype()) + t.shape().text();
+        graph_.buffers[size_t(id)].dtype = t.dtype();
+        graph_.buffers[size_t(id)].shape = t.shape();
     }
 }
 

@@ -7,7 +7,7 @@
 namespace halyard::graph {
 namespace {
 
-std::string quoted(const std::string &text) {
+std::string in_quotes(const std::string &text) {
     std::string s = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') s += '\\';
@@ -32,13 +32,13 @@ public:
             add(k);
         for (size_t k = 0; k < graph_.outputs.size(); k++)
             add_result(k);
-        std::string text = "digraph " + quoted(graph_.name) +
+        std::string text = "digraph " + in_quotes(graph_.name) +
                            " {\n    node [shape=box, fontname=Helvetica, fontsize=11];\n"
                            "    edge [fontname=Helvetica, fontsize=9];\n";
         int frame = 0;
         for (const std::string &part : parts_) {
             text += "    subgraph cluster_" + std::to_string(frame++) +
-                    " {\n        label=" + quoted(part) +
+                    " {\n        label=" + in_quotes(part) +
                     ";\n        fontname=Helvetica;\n        color=gray;\n" + boxes_[part] +
                     "    }\n";
         }
@@ -50,12 +50,13 @@ private:
         const Node &n = graph_.nodes[k];
         const std::string id = "n" + std::to_string(k);
         for (const View &v : n.in)
-            edges_ += "    " + source(v) + " -> " + id + " [label=" + quoted(label_of(v)) + "];\n";
+            edges_ += "    " + source(v) + " -> " + id + " [label=" + in_quotes(label_of(v)) +
+                      "];\n";
         std::string label = n.name;
         if (n.attrs && !n.attrs->text().empty()) label += "\n" + n.attrs->text();
         if (boxes_.count(n.part) == 0 && !n.part.empty()) parts_.push_back(n.part);
         boxes_[n.part] += std::string(n.part.empty() ? "    " : "        ") + id +
-                          " [label=" + quoted(label) + "];\n";
+                          " [label=" + in_quotes(label) + "];\n";
         for (const View &v : n.out) {
             if (v.buffer < 0) continue;
             maker_[size_t(v.buffer)] = int(k);
@@ -68,11 +69,10 @@ private:
     void add_result(size_t k) {
         const View &v = graph_.outputs[k];
         const std::string id = "result" + std::to_string(k);
-        sources_ += "    " + id +
-                    " [shape=ellipse, style=bold, label=" + quoted("result " + std::to_string(k)) +
-                    "];\n";
+        sources_ += "    " + id + " [shape=ellipse, style=bold, label=" +
+                    in_quotes("result " + std::to_string(k)) + "];\n";
         if (v.buffer < 0) return;
-        edges_ += "    " + source(v) + " -> " + id + " [label=" + quoted(label_of(v)) + "];\n";
+        edges_ += "    " + source(v) + " -> " + id + " [label=" + in_quotes(label_of(v)) + "];\n";
     }
 
     // Returns the box or ellipse that the elements come from.
@@ -88,7 +88,7 @@ private:
         if (!declared_.insert(buffer).second) return id;
         const Buffer &b = graph_.buffers[size_t(buffer)];
         const std::string label = text_of_source(b);
-        sources_ += "    " + id + " [shape=ellipse, label=" + quoted(label) + "];\n";
+        sources_ += "    " + id + " [shape=ellipse, label=" + in_quotes(label) + "];\n";
         return id;
     }
 

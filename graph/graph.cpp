@@ -201,7 +201,8 @@ std::string line_of(const Graph &graph, const Node &n) {
 }  // namespace
 
 std::string text_of_source(const Buffer &b) {
-    if (b.role == Role::input) return "argument " + std::to_string(b.input) + " : " + b.type;
+    if (b.role == Role::input)
+        return "argument " + std::to_string(b.input) + " : " + name_of(b.dtype) + b.shape.text();
     if (b.role == Role::constant && b.held.elements() <= 4) return "constant " + b.held.text();
     const std::string type = name_of(b.held.dtype()) + b.held.shape().text();
     if (b.role == Role::constant) return "constant : " + type;

@@ -34,8 +34,9 @@ struct Buffer {
     Tensor held = {};  // captured and constant: the memory; views are relative to its first element
     // The places of the nodes that use the buffer first and last; -1 if none does.
     int first = -1, last = -1;
-    std::string name = {};  // of a parameter or another captured tensor, if it has one
-    std::string type = {};  // of an argument: "f32[32,10]"
+    std::string name = {};     // of a parameter or another captured tensor, if it has one
+    DType dtype = DType::f32;  // of an argument
+    Shape shape = {};          // of an argument
 };
 
 struct View {

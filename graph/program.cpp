@@ -107,12 +107,6 @@ bool Program::is_outdated() const {
     return false;
 }
 
-void Program::set_draw(Node &n, const std::vector<RngState> &draws) const {
-    const auto words = draw_words(draws[size_t(n.draw)]);
-    for (size_t k = 0; k < words.size(); k++)
-        n.attrs->set(size_t(n.attrs->find(draw_attributes[k])), words[k]);
-}
-
 void Program::set_numbers(Node &n) const {
     for (const NumberPlace &place : n.numbers) {
         const double value = numbers_[place.number];
@@ -214,8 +208,9 @@ std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor
     } const forget{*this};
     take_memory(arguments);
     for (size_t k = 0; k < steps_.size(); k++) {
-        if (graph_.nodes[k].draw >= 0) set_draw(graph_.nodes[k], draws);
-        run_step(graph_.nodes[k], steps_[k]);
+        Node &n = graph_.nodes[k];
+        if (n.draw >= 0) set_draw(*n.attrs, draws[size_t(n.draw)]);
+        run_step(n, steps_[k]);
     }
     std::vector<Tensor> out;
     for (const View &v : graph_.outputs)

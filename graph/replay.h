@@ -17,17 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "registry/base/error.h"
+#include "graph/graph_error.h"
 #include "registry/tensor/tensor.h"
-
-namespace halyard {
-
-// A captured graph that no longer is what the program computes.
-struct GraphError : Error {
-    using Error::Error;
-};
-
-}  // namespace halyard
 
 namespace halyard::graph {
 
