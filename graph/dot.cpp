@@ -1,6 +1,6 @@
 #include "graph/dot.h"
 
-#include <map>
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -35,28 +35,36 @@ public:
         std::string text = "digraph " + in_quotes(graph_.name) +
                            " {\n    node [shape=box, fontname=Helvetica, fontsize=11];\n"
                            "    edge [fontname=Helvetica, fontsize=9];\n";
-        int frame = 0;
-        for (const std::string &part : parts_) {
-            text += "    subgraph cluster_" + std::to_string(frame++) +
-                    " {\n        label=" + in_quotes(part) +
-                    ";\n        fontname=Helvetica;\n        color=gray;\n" + boxes_[part] +
-                    "    }\n";
+        int number = 0;
+        for (const Frame &f : frames_) {
+            if (f.part.empty()) {
+                text += f.boxes;
+                continue;
+            }
+            text += "    subgraph cluster_" + std::to_string(number++) +
+                    " {\n        label=" + in_quotes(f.part) +
+                    ";\n        fontname=Helvetica;\n        color=gray;\n" + f.boxes + "    }\n";
         }
-        return text + boxes_[""] + sources_ + edges_ + "}\n";
+        return text + sources_ + edges_ + "}\n";
     }
 
 private:
+    // The boxes of consecutive nodes of one part.
+    struct Frame {
+        std::string part, boxes;
+    };
+
     void add(size_t k) {
         const Node &n = graph_.nodes[k];
         const std::string id = "n" + std::to_string(k);
         for (const View &v : n.in)
             edges_ += "    " + source(v) + " -> " + id + " [label=" + in_quotes(label_of(v)) +
                       "];\n";
-        std::string label = n.name;
-        if (n.attrs && !n.attrs->text().empty()) label += "\n" + n.attrs->text();
-        if (boxes_.count(n.part) == 0 && !n.part.empty()) parts_.push_back(n.part);
-        boxes_[n.part] += std::string(n.part.empty() ? "    " : "        ") + id +
-                          " [label=" + in_quotes(label) + "];\n";
+        std::string label = n.name + (n.attrs ? " " + n.attrs->text() : "");
+        std::ranges::replace(label, ' ', '\n');  // a line for each attribute
+        if (frames_.empty() || frames_.back().part != n.part) frames_.push_back({n.part, ""});
+        frames_.back().boxes += std::string(n.part.empty() ? "    " : "        ") + id +
+                                " [label=" + in_quotes(label) + "];\n";
         for (const View &v : n.out) {
             if (v.buffer < 0) continue;
             maker_[size_t(v.buffer)] = int(k);
@@ -94,8 +102,7 @@ private:
 
     const Graph &graph_;
     std::vector<int> maker_;  // by buffer: the node that wrote it last
-    std::vector<std::string> parts_;
-    std::map<std::string, std::string> boxes_;  // by part
+    std::vector<Frame> frames_;
     std::set<int> declared_;
     std::string sources_, edges_;
 };

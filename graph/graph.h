@@ -13,7 +13,7 @@
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/call_listener.h"
-#include "registry/tensor/step_numbers.h"
+#include "registry/tensor/graph_listener.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard::graph {

@@ -32,7 +32,7 @@ ALLOWED = {
     # Captured graphs are made of calls: their plans, attributes and tensors.
     "graph": {"graph": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
     # Optimisers tell captures which steps and numbers are the host's.
-    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["tensor/host_step", "tensor/step_numbers"]},
+    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["tensor/host_step", "tensor/graph_listener"]},
     # npy and parallel, the one thread pool, are for the data pipeline; host names the machine in what a training saves.
     "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "graph": ["description", "graph"],
               "registry": BASICS + ["base/atomic_file", "base/host", "base/parallel", "tensor/npy"]},

@@ -239,7 +239,12 @@ private:
 TEST_F(SavedGraph, GradientsArePartOfAGraph) {
     const WithGradients net;
     const Tensor x = images(2);
-    expect_same_calls(net, reloaded(net, {x}), {x});
+    const nn::GraphCell loaded = reloaded(net, {x});
+    expect_same_calls(net, loaded, {x});
+    const std::string text = text_of(loaded.graph());
+    for (const char *part : {"# WithGradients/net-LeNet5/conv1-Conv2d\n",
+                             "# WithGradients/backward/net-LeNet5/conv1-Conv2d\n"})
+        EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 TEST_F(SavedGraph, IsACellLikeOthers) {

@@ -22,8 +22,8 @@ TEST_F(GraphCommand, ShowsAStepBeforeAndAfterThePasses) {
     EXPECT_TRUE(step.out.starts_with("recorded:\ngraph TrainOneStepCell {\n")) << step.out;
     EXPECT_TRUE(contains(step.out, "\nwith_constants:\ngraph TrainOneStepCell {\n"));
     EXPECT_TRUE(contains(step.out, "= parameter conv1.weight : f32[6,1,5,5]\n"));
-    EXPECT_TRUE(contains(step.out, "# WithLossCell/LeNet5/Conv2d\n"));
-    EXPECT_TRUE(contains(step.out, "# backward\n"));
+    EXPECT_TRUE(contains(step.out, "# WithLossCell/LeNet5/conv1-Conv2d\n"));
+    EXPECT_TRUE(contains(step.out, "# backward/WithLossCell/LeNet5/conv1-Conv2d\n"));
     EXPECT_TRUE(contains(step.out, "[lr: number 0]"));
     EXPECT_TRUE(contains(step.out, "\nwithout_dead_nodes "));
 }
@@ -49,7 +49,7 @@ TEST_F(GraphCommand, ShowsTheGraphOfAFile) {
     ASSERT_EQ(shown.status, 0) << shown.err;
     EXPECT_TRUE(shown.out.starts_with("saved:\ngraph LeNet5 {\n")) << shown.out;
     EXPECT_TRUE(contains(shown.out, "= parameter conv1.weight : f32[6,1,5,5]\n"));
-    EXPECT_TRUE(contains(shown.out, "# LeNet5/Conv2d\n"));
+    EXPECT_TRUE(contains(shown.out, "# LeNet5/conv1-Conv2d\n"));
     EXPECT_TRUE(text_of(dir / "saved.dot").starts_with("digraph \"LeNet5\" {\n"));
     expect_rejected("graph lenet5.graph --part forward",
                     "[graph] --part has no effect on a saved graph, lenet5.graph");
