@@ -166,8 +166,10 @@ std::vector<Tensor> Cell::call(Tensors in) const {
 
 std::vector<Tensor> Cell::construct_all(const NextInputs &next) const {
     std::vector<Tensor> in, out;
-    while (next(in))
+    while (next(in)) {
+        out.clear();  // so that the next call has its memory
         out = call(in);
+    }
     return out;
 }
 

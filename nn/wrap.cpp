@@ -220,6 +220,12 @@ std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     return {all[0]};
 }
 
+std::vector<Tensor> TrainOneStepWithLossScaleCell::construct_all(const NextInputs &next) const {
+    const graph::Replay::Sink gradients(programs_->step);
+    const graph::Replay::Sink updates(programs_->update);
+    return Cell::construct_all(next);
+}
+
 WithEvalCell::WithEvalCell(AnyCell network, AnyCell loss_fn)
     : Cell(false), network_(child("_network", std::move(network))), loss_fn_(std::move(loss_fn)) {
     if (loss_fn_) child("_loss_fn", loss_fn_);
