@@ -34,6 +34,7 @@
 #include "halyard/train/checkpoint/model_checkpoint.h"
 #include "halyard/train/checkpoint/saved_graph.h"
 #include "halyard/train/data/dataset.h"
+#include "halyard/train/data/device_queue.h"
 #include "halyard/train/data/transform.h"
 #include "halyard/train/formats/idx.h"
 #include "halyard/train/formats/image_folder.h"

@@ -71,9 +71,7 @@ private:
                                                          : run_apart(n.function, in, always);
         for (size_t k = 0; k < n.out.size(); k++) {
             const View &v = n.out[k];
-            const bool is_same = k < made.size() && made[k].shape() == v.shape &&
-                                 made[k].strides() == v.strides && made[k].dtype() == v.dtype;
-            if (!is_same) {
+            if (k >= made.size() || !is_as_captured(v, made[k])) {
                 throw GraphError("graph", graph_.name + ": '" + n.name +
                                               "' gives other tensors than it did when the graph "
                                               "was captured");

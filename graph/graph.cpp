@@ -209,6 +209,10 @@ std::string text_of_source(const Buffer &b) {
     return (b.name.empty() ? "tensor" : "parameter " + b.name) + " : " + type;
 }
 
+bool is_as_captured(const View &v, const Tensor &made) {
+    return made.shape() == v.shape && made.strides() == v.strides && made.dtype() == v.dtype;
+}
+
 void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named) {
     std::map<const Storage *, const std::string *> names;
     for (const auto &[name, tensor] : named)

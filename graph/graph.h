@@ -95,6 +95,9 @@ void find_lifetimes(Graph &graph);
 // nothing does. Numbers of the step may.
 std::string difference(const Graph &a, const Graph &b);
 
+// Returns true if a step on the host made the tensor that the view describes.
+bool is_as_captured(const View &v, const Tensor &made);
+
 // Names the captured tensors that are in this memory.
 void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);
 

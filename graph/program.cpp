@@ -1,6 +1,7 @@
 #include "graph/program.h"
 
 #include "graph/draw_words.h"
+#include "graph/graph_error.h"
 #include "primitives/profiler.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/planner.h"
@@ -117,6 +118,17 @@ void Program::set_numbers(Node &n) const {
     }
 }
 
+void Program::take_made(const Node &n, const std::vector<Tensor> &made) {
+    for (size_t k = 0; k < n.out.size(); k++) {
+        if (k >= made.size() || !is_as_captured(n.out[k], made[k])) {
+            throw GraphError("graph", graph_.name + ": '" + n.name +
+                                          "' gives other tensors than it did when the graph was "
+                                          "captured");
+        }
+        memories_[size_t(n.out[k].buffer)] = made[k];
+    }
+}
+
 void Program::run_step(Node &n, Step &s) {
     set_numbers(n);
     for (const size_t k : s.changing_in)
@@ -138,8 +150,7 @@ void Program::run_step(Node &n, Step &s) {
         const std::vector<Tensor> made = run_apart(n.function, s.in, [&](size_t k) {
             return is_temporary(graph_, n.in[k]) || is_written_[size_t(n.in[k].buffer)];
         });
-        for (size_t k = 0; k < made.size(); k++)
-            memories_[size_t(n.out[k].buffer)] = made[k];
+        take_made(n, made);
         break;
     }
     }
