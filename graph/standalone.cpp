@@ -68,6 +68,25 @@ void remove_unused(Graph &graph) {
     for_each_view(graph, [&](View &v) { v.buffer = place[size_t(v.buffer)]; });
 }
 
+using Named = std::pair<std::string, Tensor>;
+using NamedMemory = std::map<const Storage *, const Named *>;
+
+// Makes the buffer hold a dense tensor that has these bytes: a named one if it can.
+void hold_dense(Buffer &b, ByteRange r, const NamedMemory &named) {
+    b.name = "";
+    const auto found = named.find(b.held.impl()->storage);
+    if (found != named.end()) {
+        const auto &[name, whole] = *found->second;
+        const int64_t moved = b.held.impl()->data - whole.impl()->data;
+        if (holds(whole, {r.begin + moved, r.end + moved})) {
+            b.held = whole;
+            b.name = name;
+        }
+    }
+    if (b.name.empty() && !holds(b.held, r)) b.held = flat(b.held, r);
+    b.bytes = b.held.bytes();
+}
+
 }  // namespace
 
 void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named) {
@@ -77,8 +96,8 @@ void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tens
                                                "stand alone, not its update");
     }
     remove_unused(graph);
-    std::map<const Storage *, const std::pair<std::string, Tensor> *> by_memory;
-    for (const auto &n : named)
+    NamedMemory by_memory;
+    for (const Named &n : named)
         by_memory.emplace(n.second.impl()->storage, &n);
     const std::vector<ByteRange> ranges = ranges_of(graph);
     std::vector<int64_t> shift(graph.buffers.size());
@@ -86,19 +105,7 @@ void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tens
         Buffer &b = graph.buffers[k];
         if (b.role != Role::captured && b.role != Role::constant) continue;
         const char *const before = b.held.impl()->data;
-        ByteRange r = ranges[k];
-        const auto found = by_memory.find(b.held.impl()->storage);
-        b.name = "";
-        if (found != by_memory.end()) {
-            const Tensor &whole = found->second->second;
-            const int64_t moved = before - whole.impl()->data;
-            if (holds(whole, {r.begin + moved, r.end + moved})) {
-                b.held = whole;
-                b.name = found->second->first;
-            }
-        }
-        if (b.name.empty() && !holds(b.held, r)) b.held = flat(b.held, r);
-        b.bytes = b.held.bytes();
+        hold_dense(b, ranges[k], by_memory);
         shift[k] = before - b.held.impl()->data;
     }
     for_each_view(graph, [&](View &v) { v.offset += shift[size_t(v.buffer)]; });
@@ -134,7 +141,8 @@ private:
         if (is_held && !b.held.defined()) fail(name + " has no tensor");
         if (is_held && b.bytes != b.held.bytes()) fail(name + " has another size than its tensor");
         if (b.role == Role::input) {
-            if (b.input < 0) fail(name + " is no argument");
+            constexpr int most = 1 << 16;
+            if (b.input < 0 || b.input >= most) fail(name + " is no argument");
             if (size_t(b.input) >= arguments_.size()) arguments_.resize(size_t(b.input) + 1);
             if (arguments_[size_t(b.input)]++)
                 fail("argument " + std::to_string(b.input) + " has two buffers");

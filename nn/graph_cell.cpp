@@ -126,8 +126,11 @@ std::vector<Tensor> GraphCell::construct(Tensors in) const {
     size_t most = 0;
     for (const graph::Buffer &b : graph_->buffers)
         if (b.role == graph::Role::input) most = std::max(most, size_t(b.input) + 1);
-    if (in.size() != most) {
-        throw ShapeError(graph_->name, "inputs are " + std::to_string(in.size()) +
+    size_t given = in.size();
+    while (given > most && !in[given - 1].defined())
+        given--;  // was left out, as in the captured call
+    if (given != most) {
+        throw ShapeError(graph_->name, "inputs are " + std::to_string(given) +
                                            " tensors, but the graph was captured with " +
                                            std::to_string(most));
     }

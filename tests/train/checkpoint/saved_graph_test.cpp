@@ -178,6 +178,31 @@ TEST_F(SavedGraph, EvaluationIsAnotherGraph) {
     expect_same_calls(net, reloaded(net, {x}), {x});
 }
 
+// Reads parts of tensors, some of which are no parameters, and a parameter that is turned first.
+class WithViews : public nn::Cell {
+public:
+    Tensor construct(const Tensor &x) const override {
+        const Tensor turned = F::exp(weight.data().swap_axes(0, 1));
+        return F::matmul(x, turned) + part * weight.data().slice(1, 1, 2).reshape({3});
+    }
+
+private:
+    Parameter weight = parameter("weight", F::normal({3, 4}, 0, 1));
+    Tensor part = F::normal({2, 9}, 0, 1).slice(0, 1, 2).slice(1, 2, 8, 2);
+};
+
+TEST_F(SavedGraph, HoldsViewsAndTensorsThatAreNoParameters) {
+    const WithViews net;
+    const Tensor x = F::normal({2, 4}, 0, 1);
+    const nn::GraphCell loaded = reloaded(net, {x});
+    expect_same_calls(net, loaded, {x});
+    EXPECT_EQ(loaded.parameters_dict().size(), 1u);
+    const NamedTensors tensors = load_safetensors(path);
+    ASSERT_EQ(tensors.tensors.size(), 2u);
+    for (const auto &[name, t] : tensors.tensors)
+        EXPECT_EQ(t.shape(), name == "weight" ? Shape({3, 4}) : Shape({5})) << name;
+}
+
 // Checks indices and puts elements in order on the host.
 class OnHost : public nn::Cell {
 public:
@@ -364,6 +389,7 @@ TEST_F(SavedGraph, RefusesGraphsThatContradictThemselves) {
         {"\"buffer\":1", "\"buffer\":-3"},
         {"\"buffer\":1", "\"buffer\":\"one\""},
         {"\"argument\":0", "\"argument\":-1"},
+        {"\"argument\":0", "\"argument\":2000000000"},
         {"\"bytes\":", "\"bytes\":99999999999999"},
         {"\"role\":\"argument\"", "\"role\":\"temporary\",\"bytes\":24"},
         {"\"tensor\":\"0.weight\"", "\"tensor\":\"0.bias\""},
