@@ -4,7 +4,7 @@
 # line.
 set(_include "${CMAKE_BINARY_DIR}/include/halyard")
 file(MAKE_DIRECTORY "${_include}/primitives" "${CMAKE_BINARY_DIR}/generated/primitives/ops")
-foreach(room registry ascend dsl kernels nn train)
+foreach(room registry ascend dsl kernels graph nn train)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}" "${_include}/${room}" SYMBOLIC)
 endforeach()
 # primitives has headers from both trees.

@@ -25,7 +25,7 @@ install(TARGETS halyard_cuda_model)  # opened by use_model_cuda_driver()
 install(TARGETS halyard_ascend_device)  # opened by set_device("ascend"); nobody links it but the command
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${_package}")
 
-foreach(room registry ascend dsl kernels primitives nn train)
+foreach(room registry ascend dsl kernels primitives graph nn train)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}" DESTINATION "${_headers}" FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/halyard.h" DESTINATION "${_headers}")

@@ -4,11 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -84,8 +88,18 @@ std::string make_cache_folder(const fs::path &folder) {
     return "";
 }
 
+using namespace std::chrono_literals;
+constexpr auto use_is_noted_after = 10min;  // so that a use seldom writes
+constexpr auto kept_after_use = 1h;
+
+// Notes that the open file was used now.
+void note_use(int file, const struct stat &s) {
+    const auto before = std::chrono::system_clock::from_time_t(s.st_mtime);
+    if (std::chrono::system_clock::now() - before > use_is_noted_after) futimens(file, nullptr);
+}
+
 // Returns the bytes of a file, or nullopt if it is no regular file or can't be read.
-std::optional<std::string> contents(const fs::path &path) {
+std::optional<std::string> contents(const fs::path &path, bool is_use = false) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) return {};
     struct stat s;
@@ -97,6 +111,7 @@ std::optional<std::string> contents(const fs::path &path) {
         if (n == 0 || (n < 0 && errno != EINTR)) break;
         if (n > 0) at += size_t(n);
     }
+    if (is_file && is_use) note_use(file, s);
     close(file);
     if (!is_file || at < bytes.size()) return {};
     return bytes;
@@ -118,6 +133,25 @@ void warn_damaged(const fs::path &path) {
     });
 }
 
+// Removes the entries that were used longest ago while there are more bytes than cache_limit().
+// Every 32nd addition of a process looks, the first one included.
+void keep_within_limit() {
+    constexpr unsigned additions_between = 32;
+    static std::atomic<unsigned> additions = 0;
+    if (additions++ % additions_between) return;
+    std::vector<CacheEntry> entries = cache_entries();
+    int64_t bytes = bytes_of(entries);
+    const int64_t limit = cache_limit();
+    const auto recently = fs::file_time_type::clock::now() - kept_after_use;
+    std::vector<CacheEntry> oldest;
+    while (bytes > limit && !entries.empty() && entries.back().used < recently) {
+        bytes -= entries.back().bytes;
+        oldest.push_back(entries.back());
+        entries.pop_back();
+    }
+    remove_entries(oldest);
+}
+
 struct Entry {
     fs::path path;
     std::string bytes;  // without the hash
@@ -127,7 +161,7 @@ struct Entry {
 Entry entry_of(const std::string &name, const MakeEntry &make) {
     const fs::path folder = kernel_cache();
     const fs::path path = folder / name;
-    if (std::optional<std::string> found = contents(path)) {
+    if (std::optional<std::string> found = contents(path, true)) {
         if (is_intact(*found)) return {path, found->substr(0, found->size() - trailer_size)};
         warn_damaged(path);
     }
@@ -141,21 +175,8 @@ Entry entry_of(const std::string &name, const MakeEntry &make) {
     std::error_code failed;
     fs::rename(new_file, path, failed);
     if (failed) throw IoError(path.string(), "can't be written: " + failed.message());
+    keep_within_limit();
     return {path, std::move(*bytes)};
-}
-
-// Calls f(path, bytes) for every entry, including those of older versions. Folders in which other
-// processes are compiling are skipped.
-template<class F> void for_each_entry(const F &f) {
-    std::error_code unreadable;
-    for (fs::directory_iterator e(kernel_cache(), unreadable), end; !unreadable && e != end;
-         e.increment(unreadable)) {
-        std::error_code gone;
-        const uintmax_t bytes = e->symlink_status(gone).type() == fs::file_type::regular
-                                    ? e->file_size(gone)
-                                    : 0;
-        if (!gone && e->is_regular_file(gone)) f(e->path(), int64_t(bytes));
-    }
 }
 
 }  // namespace
@@ -218,24 +239,59 @@ std::string cached_bytes(const std::string &name, const MakeEntry &make) {
     return entry_of(name, make).bytes;
 }
 
-CacheSize cache_size() {
-    CacheSize size;
-    for_each_entry([&](const fs::path &, int64_t bytes) {
-        size.entries++;
-        size.bytes += bytes;
-    });
-    return size;
+// Folders in which other processes are compiling are skipped.
+std::vector<CacheEntry> cache_entries() {
+    std::vector<CacheEntry> all;
+    std::error_code unreadable;
+    for (fs::directory_iterator e(kernel_cache(), unreadable), end; !unreadable && e != end;
+         e.increment(unreadable)) {
+        std::error_code gone;
+        if (e->symlink_status(gone).type() != fs::file_type::regular) continue;
+        const CacheEntry entry{e->path(), int64_t(e->file_size(gone)), e->last_write_time(gone)};
+        if (!gone) all.push_back(entry);
+    }
+    std::ranges::sort(all, std::greater(), &CacheEntry::used);
+    return all;
 }
 
-CacheSize clean_cache() {
-    CacheSize size;
-    for_each_entry([&](const fs::path &path, int64_t bytes) {
-        std::error_code failed;
-        if (!fs::remove(path, failed)) return;
-        size.entries++;
-        size.bytes += bytes;
+std::vector<CacheEntry> damaged_entries() {
+    std::vector<CacheEntry> all = cache_entries();
+    std::erase_if(all, [](const CacheEntry &e) {
+        const std::optional<std::string> found = contents(e.path);
+        return !found || is_intact(*found);  // one that is gone is not damaged
     });
-    return size;
+    return all;
+}
+
+std::vector<CacheEntry> remove_entries(const std::vector<CacheEntry> &entries) {
+    std::vector<CacheEntry> removed;
+    for (const CacheEntry &e : entries) {
+        std::error_code failed;
+        if (fs::remove(e.path, failed)) removed.push_back(e);
+    }
+    return removed;
+}
+
+int64_t bytes_of(const std::vector<CacheEntry> &entries) {
+    int64_t bytes = 0;
+    for (const CacheEntry &e : entries)
+        bytes += e.bytes;
+    return bytes;
+}
+
+int64_t cache_limit() {
+    constexpr int64_t megabyte = 1 << 20, gigabyte = 1 << 30;
+    const char *const given = std::getenv("HALYARD_CACHE_SIZE");
+    if (!given || !*given) return 4 * gigabyte;
+    char *end = nullptr;
+    const double amount = std::strtod(given, &end);
+    const std::string unit = end;
+    const int64_t factor = unit == "GB" ? gigabyte : unit == "MB" ? megabyte : 0;
+    if (factor == 0 || !(amount * double(factor) >= 1) || amount * double(factor) > 0x1p62) {
+        throw AttrError("kernel cache", std::string("HALYARD_CACHE_SIZE is '") + given +
+                                            "', expected a number above 0 with GB or MB, as 2GB");
+    }
+    return int64_t(amount * double(factor));
 }
 
 }  // namespace halyard

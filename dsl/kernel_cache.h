@@ -5,11 +5,15 @@
 // others. Every entry ends with a hash of its bytes, which is compared before the entry is used; a
 // damaged entry is made again. If no such folder can be had (no home, or one that is read-only),
 // kernels are kept in a private folder until the program ends.
+//
+// The cache takes at most cache_limit() bytes: the entries that were used longest ago are removed
+// when others are added. Those of the last hour stay, because a process may be about to open them.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace halyard {
 
@@ -39,12 +43,22 @@ std::string cached_bytes(const std::string &name, const MakeEntry &make);
 // Returns a hash of `data`: 128 bits as 32 hexadecimal digits.
 std::string digest(std::string_view data);
 
-struct CacheSize {
-    int64_t entries = 0, bytes = 0;
+struct CacheEntry {
+    std::filesystem::path path;
+    int64_t bytes = 0;
+    std::filesystem::file_time_type used;  // when it was last used, to ten minutes
 };
-// Returns the number of entries and their size.
-CacheSize cache_size();
-// Removes all entries, and returns how many there were and their size.
-CacheSize clean_cache();
+// Returns all entries, including those of older versions, the one that was used last first.
+std::vector<CacheEntry> cache_entries();
+// Returns those whose bytes are not the ones that were written.
+std::vector<CacheEntry> damaged_entries();
+// Removes entries, and returns those that were still there.
+std::vector<CacheEntry> remove_entries(const std::vector<CacheEntry> &entries);
+// Returns the sum of the entries' sizes.
+int64_t bytes_of(const std::vector<CacheEntry> &entries);
+
+// Returns the most bytes that the cache takes: HALYARD_CACHE_SIZE, such as "500MB" or "2GB"; 4 GB
+// if it isn't set. Throws AttrError for another text.
+int64_t cache_limit();
 
 }  // namespace halyard

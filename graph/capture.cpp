@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/draw_words.h"
+#include "registry/base/text.h"
 
 namespace halyard::graph {
 
@@ -22,7 +23,8 @@ Capture::Capture(std::string name, std::vector<Tensor> arguments, const Graph *k
             return;
         }
         const int id = add_buffer(s, State::computed, {Role::input, t.bytes(), int(k), t});
-        graph_.buffers[size_t(id)].type = name_of(t.dtype()) + t.shape().text();
+        graph_.buffers[size_t(id)].dtype = t.dtype();
+        graph_.buffers[size_t(id)].shape = t.shape();
     }
 }
 
@@ -78,8 +80,7 @@ View Capture::write(const std::string &by, const Tensor &t) {
 }
 
 void Capture::add(Node n) {
-    for (const std::string &p : parts_)
-        n.part += (n.part.empty() ? "" : "/") + p;
+    n.part = part();
     graph_.nodes.push_back(std::move(n));
 }
 
@@ -192,12 +193,13 @@ void Capture::enter(const std::string &part) {
 void Capture::leave() {
     parts_.pop_back();
 }
+std::string Capture::part() const {
+    return join(parts_, "/");
+}
 
 void Capture::refuse(const std::string &why) {
     if (!reason_.empty()) return;
-    reason_ = why;
-    for (size_t k = 0; k < parts_.size(); k++)
-        reason_ += (k ? "/" : " in ") + parts_[k];
+    reason_ = parts_.empty() ? why : why + " in " + part();
 }
 
 namespace {

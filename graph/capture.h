@@ -11,14 +11,15 @@
 
 #include "graph/graph.h"
 #include "primitives/random.h"
+#include "registry/tensor/graph_listener.h"
 
 namespace halyard::graph {
 
-class Capture : private NumberListener {
+class Capture : private GraphListener {
 public:
     // `arguments` of the function, which may be undefined, are the graph's inputs. Where the
-    // numbers of a step go (registry/tensor/step_numbers.h) is taken from `known`, an earlier graph
-    // of the function; without one a run with other numbers finds it out.
+    // numbers of a step go (registry/tensor/graph_listener.h) is taken from `known`, an earlier
+    // graph of the function; without one a run with other numbers finds it out.
     Capture(std::string name, std::vector<Tensor> arguments, const Graph *known = nullptr);
 
     // Runs the function once, and records it.
@@ -53,6 +54,7 @@ private:
     void drew(const RngState &state) override;
     void enter(const std::string &part) override;
     void leave() override;
+    std::string part() const override;
     void refuse(const std::string &why) override;
     void with_numbers(const NumberSource &source, std::span<const Tensor> written,
                       const NumberedRun &run) override;

@@ -1,13 +1,13 @@
 #include "graph/dot.h"
 
-#include <map>
+#include <algorithm>
 #include <set>
 #include <vector>
 
 namespace halyard::graph {
 namespace {
 
-std::string quoted(const std::string &text) {
+std::string in_quotes(const std::string &text) {
     std::string s = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') s += '\\';
@@ -32,30 +32,39 @@ public:
             add(k);
         for (size_t k = 0; k < graph_.outputs.size(); k++)
             add_result(k);
-        std::string text = "digraph " + quoted(graph_.name) +
+        std::string text = "digraph " + in_quotes(graph_.name) +
                            " {\n    node [shape=box, fontname=Helvetica, fontsize=11];\n"
                            "    edge [fontname=Helvetica, fontsize=9];\n";
-        int frame = 0;
-        for (const std::string &part : parts_) {
-            text += "    subgraph cluster_" + std::to_string(frame++) +
-                    " {\n        label=" + quoted(part) +
-                    ";\n        fontname=Helvetica;\n        color=gray;\n" + boxes_[part] +
-                    "    }\n";
+        int number = 0;
+        for (const Frame &f : frames_) {
+            if (f.part.empty()) {
+                text += f.boxes;
+                continue;
+            }
+            text += "    subgraph cluster_" + std::to_string(number++) +
+                    " {\n        label=" + in_quotes(f.part) +
+                    ";\n        fontname=Helvetica;\n        color=gray;\n" + f.boxes + "    }\n";
         }
-        return text + boxes_[""] + sources_ + edges_ + "}\n";
+        return text + sources_ + edges_ + "}\n";
     }
 
 private:
+    // The boxes of consecutive nodes of one part.
+    struct Frame {
+        std::string part, boxes;
+    };
+
     void add(size_t k) {
         const Node &n = graph_.nodes[k];
         const std::string id = "n" + std::to_string(k);
         for (const View &v : n.in)
-            edges_ += "    " + source(v) + " -> " + id + " [label=" + quoted(label_of(v)) + "];\n";
-        std::string label = n.name;
-        if (n.attrs && !n.attrs->text().empty()) label += "\n" + n.attrs->text();
-        if (boxes_.count(n.part) == 0 && !n.part.empty()) parts_.push_back(n.part);
-        boxes_[n.part] += std::string(n.part.empty() ? "    " : "        ") + id +
-                          " [label=" + quoted(label) + "];\n";
+            edges_ += "    " + source(v) + " -> " + id + " [label=" + in_quotes(label_of(v)) +
+                      "];\n";
+        std::string label = n.name + (n.attrs ? " " + n.attrs->text() : "");
+        std::ranges::replace(label, ' ', '\n');  // a line for each attribute
+        if (frames_.empty() || frames_.back().part != n.part) frames_.push_back({n.part, ""});
+        frames_.back().boxes += std::string(n.part.empty() ? "    " : "        ") + id +
+                                " [label=" + in_quotes(label) + "];\n";
         for (const View &v : n.out) {
             if (v.buffer < 0) continue;
             maker_[size_t(v.buffer)] = int(k);
@@ -68,11 +77,10 @@ private:
     void add_result(size_t k) {
         const View &v = graph_.outputs[k];
         const std::string id = "result" + std::to_string(k);
-        sources_ += "    " + id +
-                    " [shape=ellipse, style=bold, label=" + quoted("result " + std::to_string(k)) +
-                    "];\n";
+        sources_ += "    " + id + " [shape=ellipse, style=bold, label=" +
+                    in_quotes("result " + std::to_string(k)) + "];\n";
         if (v.buffer < 0) return;
-        edges_ += "    " + source(v) + " -> " + id + " [label=" + quoted(label_of(v)) + "];\n";
+        edges_ += "    " + source(v) + " -> " + id + " [label=" + in_quotes(label_of(v)) + "];\n";
     }
 
     // Returns the box or ellipse that the elements come from.
@@ -88,14 +96,13 @@ private:
         if (!declared_.insert(buffer).second) return id;
         const Buffer &b = graph_.buffers[size_t(buffer)];
         const std::string label = text_of_source(b);
-        sources_ += "    " + id + " [shape=ellipse, label=" + quoted(label) + "];\n";
+        sources_ += "    " + id + " [shape=ellipse, label=" + in_quotes(label) + "];\n";
         return id;
     }
 
     const Graph &graph_;
     std::vector<int> maker_;  // by buffer: the node that wrote it last
-    std::vector<std::string> parts_;
-    std::map<std::string, std::string> boxes_;  // by part
+    std::vector<Frame> frames_;
     std::set<int> declared_;
     std::string sources_, edges_;
 };

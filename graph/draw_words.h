@@ -3,6 +3,7 @@
 #include <array>
 
 #include "primitives/composites/random/draw.h"
+#include "registry/op/attrs.h"
 
 namespace halyard::graph {
 
@@ -13,6 +14,13 @@ inline constexpr std::array<const char *, 4> draw_attributes = {"seed_lo", "seed
 inline std::array<int64_t, 4> draw_words(const RngState &s) {
     const GeneratorWords words = words_of({s.seed, s.offset});
     return {words.seed_lo, words.seed_hi, words.offset_lo, words.offset_hi};
+}
+
+// Sets the attributes of a draw.
+inline void set_draw(Attrs &attrs, const RngState &s) {
+    const auto words = draw_words(s);
+    for (size_t k = 0; k < words.size(); k++)
+        attrs.set(size_t(attrs.find(draw_attributes[k])), words[k]);
 }
 
 }  // namespace halyard::graph

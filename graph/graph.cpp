@@ -201,11 +201,16 @@ std::string line_of(const Graph &graph, const Node &n) {
 }  // namespace
 
 std::string text_of_source(const Buffer &b) {
-    if (b.role == Role::input) return "argument " + std::to_string(b.input) + " : " + b.type;
+    if (b.role == Role::input)
+        return "argument " + std::to_string(b.input) + " : " + name_of(b.dtype) + b.shape.text();
     if (b.role == Role::constant && b.held.elements() <= 4) return "constant " + b.held.text();
     const std::string type = name_of(b.held.dtype()) + b.held.shape().text();
     if (b.role == Role::constant) return "constant : " + type;
     return (b.name.empty() ? "tensor" : "parameter " + b.name) + " : " + type;
+}
+
+bool is_as_captured(const View &v, const Tensor &made) {
+    return made.shape() == v.shape && made.strides() == v.strides && made.dtype() == v.dtype;
 }
 
 void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named) {

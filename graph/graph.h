@@ -13,7 +13,7 @@
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/call_listener.h"
-#include "registry/tensor/step_numbers.h"
+#include "registry/tensor/graph_listener.h"
 #include "registry/tensor/tensor.h"
 
 namespace halyard::graph {
@@ -34,8 +34,9 @@ struct Buffer {
     Tensor held = {};  // captured and constant: the memory; views are relative to its first element
     // The places of the nodes that use the buffer first and last; -1 if none does.
     int first = -1, last = -1;
-    std::string name = {};  // of a parameter or another captured tensor, if it has one
-    std::string type = {};  // of an argument: "f32[32,10]"
+    std::string name = {};     // of a parameter or another captured tensor, if it has one
+    DType dtype = DType::f32;  // of an argument
+    Shape shape = {};          // of an argument
 };
 
 struct View {
@@ -93,6 +94,9 @@ void find_lifetimes(Graph &graph);
 // Returns what differs between two recordings of one function, naming the first node; "" if
 // nothing does. Numbers of the step may.
 std::string difference(const Graph &a, const Graph &b);
+
+// Returns true if a step on the host made the tensor that the view describes.
+bool is_as_captured(const View &v, const Tensor &made);
 
 // Names the captured tensors that are in this memory.
 void name_captured(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);

@@ -1,6 +1,7 @@
 #include "graph/program.h"
 
 #include "graph/draw_words.h"
+#include "graph/graph_error.h"
 #include "primitives/profiler.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/planner.h"
@@ -107,12 +108,6 @@ bool Program::is_outdated() const {
     return false;
 }
 
-void Program::set_draw(Node &n, const std::vector<RngState> &draws) const {
-    const auto words = draw_words(draws[size_t(n.draw)]);
-    for (size_t k = 0; k < words.size(); k++)
-        n.attrs->set(size_t(n.attrs->find(draw_attributes[k])), words[k]);
-}
-
 void Program::set_numbers(Node &n) const {
     for (const NumberPlace &place : n.numbers) {
         const double value = numbers_[place.number];
@@ -120,6 +115,17 @@ void Program::set_numbers(Node &n) const {
             n.value = value;
         else
             n.attrs->set(place.attribute, value);
+    }
+}
+
+void Program::take_made(const Node &n, const std::vector<Tensor> &made) {
+    for (size_t k = 0; k < n.out.size(); k++) {
+        if (k >= made.size() || !is_as_captured(n.out[k], made[k])) {
+            throw GraphError("graph", graph_.name + ": '" + n.name +
+                                          "' gives other tensors than it did when the graph was "
+                                          "captured");
+        }
+        memories_[size_t(n.out[k].buffer)] = made[k];
     }
 }
 
@@ -144,8 +150,7 @@ void Program::run_step(Node &n, Step &s) {
         const std::vector<Tensor> made = run_apart(n.function, s.in, [&](size_t k) {
             return is_temporary(graph_, n.in[k]) || is_written_[size_t(n.in[k].buffer)];
         });
-        for (size_t k = 0; k < made.size(); k++)
-            memories_[size_t(n.out[k].buffer)] = made[k];
+        take_made(n, made);
         break;
     }
     }
@@ -214,8 +219,9 @@ std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor
     } const forget{*this};
     take_memory(arguments);
     for (size_t k = 0; k < steps_.size(); k++) {
-        if (graph_.nodes[k].draw >= 0) set_draw(graph_.nodes[k], draws);
-        run_step(graph_.nodes[k], steps_[k]);
+        Node &n = graph_.nodes[k];
+        if (n.draw >= 0) set_draw(*n.attrs, draws[size_t(n.draw)]);
+        run_step(n, steps_[k]);
     }
     std::vector<Tensor> out;
     for (const View &v : graph_.outputs)

@@ -47,8 +47,8 @@ private:
     void prepare(const Node &n);
     void bind(const Tensor &arena);
     template<class F> void for_each_temporary(const F &f);
+    void take_made(const Node &n, const std::vector<Tensor> &made);
     void run_step(Node &n, Step &s);
-    void set_draw(Node &n, const std::vector<RngState> &draws) const;
     void set_numbers(Node &n) const;
     void take_memory(std::span<const Tensor> arguments);
     void forget_memory();

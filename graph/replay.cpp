@@ -136,7 +136,7 @@ std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, c
     return out;
 }
 
-std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments, Results results) {
+std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) {
     const size_t needed = e.program->memory().bytes;
     if (!arena_.defined() || arena_.bytes() < needed) {
         for (Entry &other : entries_)
@@ -144,40 +144,38 @@ std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments, 
         arena_ = {};
         arena_ = memory_of(needed);
     }
-    e.program->keep_results(results == Results::are_computed_again);
+    e.program->keep_results(sinks_ > 0);
     return e.program->run(arguments, arena_);
 }
 
-std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Settings &settings,
-                                const Function &f, const Names &names) {
-    return run_one(arguments, settings, f, names, Results::are_given_away);
+Replay::Sink::Sink(Replay &replay) : replay_(replay) {
+    const std::lock_guard lock(replay.mutex_);
+    replay.sinks_++;
+}
+
+Replay::Sink::~Sink() {
+    const std::lock_guard lock(replay_.mutex_);
+    if (--replay_.sinks_ > 0) return;
+    for (Entry &e : replay_.entries_)
+        if (e.program) e.program->keep_results(false);
 }
 
 // The lock is not held while `next` runs, because that may call the function, too.
 std::vector<Tensor> Replay::run_all(const NextArguments &next,
                                     const std::function<Settings()> &settings, const Function &f,
                                     const Names &names) {
-    struct Forget {
-        Replay &r;
-        ~Forget() { r.forget_results(); }
-    } const forget{*this};
+    const Sink sink(*this);
     std::vector<Tensor> arguments;
     std::vector<Tensor> results;
     while (next(arguments)) {
         results.clear();  // so that the next run has its memory
-        results = run_one(arguments, settings(), f, names, Results::are_computed_again);
+        results = run(arguments, settings(), f, names);
     }
     return results;
 }
 
-void Replay::forget_results() {
-    const std::lock_guard lock(mutex_);
-    for (Entry &e : entries_)
-        if (e.program) e.program->keep_results(false);
-}
-
-std::vector<Tensor> Replay::run_one(std::span<const Tensor> arguments, const Settings &settings,
-                                    const Function &f, const Names &names, Results results) {
+std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Settings &settings,
+                                const Function &f, const Names &names) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || shares_memory(arguments)) return f(arguments);
     Entry &e = entry_for(arguments, settings);
@@ -189,7 +187,7 @@ std::vector<Tensor> Replay::run_one(std::span<const Tensor> arguments, const Set
     }
     if (!e.program) return capture(e, arguments, f, names);
     if (is_audited(e.calls)) return audit(e, arguments, f);
-    return replay(e, arguments, results);
+    return replay(e, arguments);
 }
 
 std::vector<std::string> Replay::texts() const {

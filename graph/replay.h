@@ -17,17 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "registry/base/error.h"
+#include "graph/graph_error.h"
 #include "registry/tensor/tensor.h"
-
-namespace halyard {
-
-// A captured graph that no longer is what the program computes.
-struct GraphError : Error {
-    using Error::Error;
-};
-
-}  // namespace halyard
 
 namespace halyard::graph {
 
@@ -51,11 +42,23 @@ public:
     std::vector<Tensor> run(std::span<const Tensor> arguments, const Settings &settings,
                             const Function &f, const Names &names = {});
 
+    // While it lives, runs of one signature compute their results into the same memory, unless
+    // somebody still holds those of the run before.
+    class Sink {
+    public:
+        explicit Sink(Replay &replay);
+        ~Sink();
+        Sink(const Sink &) = delete;
+        Sink &operator=(const Sink &) = delete;
+
+    private:
+        Replay &replay_;
+    };
+
     // Sets the arguments of the next of several calls. Returns false if there is none.
     using NextArguments = std::function<bool(std::vector<Tensor> &)>;
-    // Calls run() with the arguments that `next` sets and with settings() until there are none, and
-    // returns the last results. Those of the calls before are not kept: calls of one signature
-    // compute them into the same memory.
+    // Calls run() in a sink with the arguments that `next` sets and with settings() until there are
+    // none, and returns the last results. Those of the calls before are not kept.
     std::vector<Tensor> run_all(const NextArguments &next,
                                 const std::function<Settings()> &settings, const Function &f,
                                 const Names &names = {});
@@ -73,16 +76,11 @@ public:
 
 private:
     struct Entry;
-    // Whether the memory of results is kept for the next call.
-    enum class Results : uint8_t { are_given_away, are_computed_again };
     Entry &entry_for(std::span<const Tensor> arguments, const Settings &settings);
     std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f,
                                 const Names &names);
     std::vector<Tensor> audit(Entry &e, std::span<const Tensor> arguments, const Function &f);
-    std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments, Results results);
-    std::vector<Tensor> run_one(std::span<const Tensor> arguments, const Settings &settings,
-                                const Function &f, const Names &names, Results results);
-    void forget_results();
+    std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments);
     void report(const std::string &reason);
 
     const std::string name_;
@@ -90,6 +88,7 @@ private:
     std::list<Entry> entries_;  // the one that was used last first
     Tensor arena_;              // of all programs, as large as the largest needs it
     std::string reason_;
+    int sinks_ = 0;
 };
 
 }  // namespace halyard::graph

@@ -119,6 +119,14 @@ std::vector<std::pair<std::string, Tensor>> named_tensors(const Cell &cell) {
     return all;
 }
 
+// Returns the name of a cell in its parent and its class, "conv1-Conv2d"; the class alone for a
+// cell without a name. The prefix is that of its parameters: "backbone.conv1.".
+std::string part_name(const std::string &prefix, const std::string &cls_name) {
+    if (prefix.empty()) return cls_name;
+    const std::string path = prefix.substr(0, prefix.size() - 1);
+    return path.substr(path.rfind('.') + 1) + "-" + cls_name;
+}
+
 // True while this thread is in a call that runs op by op, so that the cells in it do, too.
 constinit thread_local bool runs_op_by_op = false;
 
@@ -158,8 +166,10 @@ std::vector<Tensor> Cell::call(Tensors in) const {
 
 std::vector<Tensor> Cell::construct_all(const NextInputs &next) const {
     std::vector<Tensor> in, out;
-    while (next(in))
+    while (next(in)) {
+        out.clear();  // so that the next call has its memory
         out = call(in);
+    }
     return out;
 }
 
@@ -188,8 +198,8 @@ bool Cell::has_hooks() const {
 }
 
 std::vector<Tensor> Cell::call_op_by_op(Tensors in) const {
-    const PartScope part([this] { return cls_name(); });
     const State &s = *state_;
+    const PartScope part([&] { return part_name(s.prefix, cls_name()); });
     std::optional<StopTape> stop;
     if (!s.grad) stop.emplace();
     if (!has_hooks()) return construct_with_gradient(in);

@@ -25,8 +25,8 @@ void LossScaleManager::update_loss_scale(bool overflow) const {
         scale = std::max(1.0, scale / scale_factor_);
     else if (scale_window_ > 0 && steps % scale_window_ == 0)
         scale *= scale_factor_;
-    loss_scale.set_data(Tensor::scalar(scale));
-    good_steps.set_data(Tensor::scalar(double(steps), DType::i32));
+    loss_scale.data().fill(scale);
+    good_steps.data().fill(double(steps));
 }
 
 FixedLossScaleManager::FixedLossScaleManager(double loss_scale, bool drop_overflow_update)

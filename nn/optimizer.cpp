@@ -6,8 +6,8 @@
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
+#include "registry/tensor/graph_listener.h"
 #include "registry/tensor/host_step.h"
-#include "registry/tensor/step_numbers.h"
 
 namespace halyard::nn {
 namespace {

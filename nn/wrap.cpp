@@ -10,7 +10,7 @@
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 #include "registry/base/log.h"
-#include "registry/tensor/step_numbers.h"
+#include "registry/tensor/graph_listener.h"
 
 namespace halyard::nn {
 
@@ -55,7 +55,6 @@ LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optim
     for (const Tensor &w : weights)
         tape.watch(w);
     const Tensor loss = network(in);
-    const PartScope part([] { return std::string("backward"); });
     return {loss, tape.gradient(loss, weights, seed(loss))};
 }
 
@@ -219,6 +218,12 @@ std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     }
     scale_sense_.update_loss_scale(*overflow_);
     return {all[0]};
+}
+
+std::vector<Tensor> TrainOneStepWithLossScaleCell::construct_all(const NextInputs &next) const {
+    const graph::Replay::Sink gradients(programs_->step);
+    const graph::Replay::Sink updates(programs_->update);
+    return Cell::construct_all(next);
 }
 
 WithEvalCell::WithEvalCell(AnyCell network, AnyCell loss_fn)

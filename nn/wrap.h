@@ -53,6 +53,7 @@ public:
     TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer,
                                   LossScaleManager scale_sense);
     std::vector<Tensor> construct(Tensors in) const override;
+    std::vector<Tensor> construct_all(const NextInputs &next) const override;
     bool is_captured() const override { return false; }
     // Returns the captured graphs of the gradients, then those of the update.
     std::vector<std::string> step_graphs() const;

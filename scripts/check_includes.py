@@ -32,10 +32,10 @@ ALLOWED = {
     # Captured graphs are made of calls: their plans, attributes and tensors.
     "graph": {"graph": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
     # Optimisers tell captures which steps and numbers are the host's.
-    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["tensor/host_step", "tensor/step_numbers"]},
-    # npy and parallel, the one thread pool, are for the data pipeline; host names the machine in what a training saves.
-    "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING,
-              "registry": BASICS + ["base/atomic_file", "base/host", "base/parallel", "tensor/npy"]},
+    "nn": {"nn": ANYTHING, "graph": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["tensor/host_step", "tensor/graph_listener"]},
+    # npy, parallel, the one thread pool, and host_step are for the data pipeline; host names the machine in what a training saves.
+    "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "graph": ["description", "graph"],
+              "registry": BASICS + ["base/atomic_file", "base/host", "base/parallel", "tensor/host_step", "tensor/npy"]},
     "examples": {"examples": ANYTHING, "train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
     # A custom operator is a kernel written outside the project: it uses what kernels/ uses, and writes programs for Ascend by hand.
     "examples/custom_op": {"examples": ANYTHING, "ascend": ["program/builder"], "dsl": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
@@ -53,7 +53,7 @@ EXTERNAL = [
     (re.compile(r"Halide.*\.h$"), {"dsl", "kernels", "examples/custom_op"}),
     (re.compile(r"(oneapi/)?tbb[/.]"), {"registry"}),
     (re.compile(r"hwy/"), {"primitives"}),
-    (re.compile(r"nlohmann/"), {"primitives", "train"}),
+    (re.compile(r"nlohmann/"), {"primitives", "graph", "train"}),
     (re.compile(r"(archive|archive_entry|jpeglib|png|turbojpeg|xxhash|zlib)\.h$|google/protobuf/"), {"train"}),  # files of images, records and checkpoints
     (re.compile(r"(gtest|gmock|benchmark|CLI)/|CL/|(cblas|dnnl)\b"), set()),
 ]

@@ -239,6 +239,29 @@ private:
 
 }  // namespace
 
+namespace {
+
+// Returns `part` without the parts that it begins with.
+std::string inside(const std::string &part, const std::string &outer) {
+    return part.starts_with(outer + "/") ? part.substr(outer.size() + 1) : part;
+}
+
+// Names the parts of a backward pass as those of the forward pass, below "backward".
+class BackwardParts {
+public:
+    void pass(BackwardPass &backward, const TapeEntry &e) const {
+        if (e.part.empty()) return backward.pass(e);
+        const PartScope part([&] { return inside(e.part, outer_); });
+        backward.pass(e);
+    }
+
+private:
+    const std::string outer_ = current_part();
+    const PartScope backward_{[] { return std::string("backward"); }};
+};
+
+}  // namespace
+
 std::vector<Tensor> Tape::gradient(const Tensor &y, const std::vector<Tensor> &x,
                                    const Tensor &sens, bool keep) {
     return gradient(std::vector<Tensor>{y}, x, std::vector<Tensor>{sens}, keep);
@@ -266,6 +289,7 @@ std::vector<Tensor> Tape::gradient(const std::vector<Tensor> &y, const std::vect
     bool in_place = true;
     for (const Tape *t = current(); t; t = t->around())
         in_place &= t == this || t->state_->in_gradient;
+    const BackwardParts parts;
     BackwardPass backward(s.nodes, s.entries, ids, in_place);
     for (size_t k = 0; k < y.size(); k++) {
         if (!y[k].defined())
@@ -284,7 +308,7 @@ std::vector<Tensor> Tape::gradient(const std::vector<Tensor> &y, const std::vect
     std::vector<TapeEntry> &entries = keep ? s.entries : taken;
     const FlagScope in_gradient(s.in_gradient);
     for (size_t i = entries.size(); i-- > 0;) {
-        backward.pass(entries[i]);
+        parts.pass(backward, entries[i]);
         if (!keep) entries.pop_back();
     }
     std::vector<Tensor> result;

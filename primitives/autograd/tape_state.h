@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "primitives/autograd/tape.h"
+#include "registry/tensor/graph_listener.h"
 
 namespace halyard {
 
@@ -29,6 +30,7 @@ struct TapeEntry {
     Tape::Backward backward;
     const OpRecord *composite = nullptr;  // the composite op that made the call
     const char *method = nullptr;         // the tensor's method that was called
+    std::string part;                     // of the program, if a graph is recorded
 };
 
 struct Tape::State {
@@ -75,6 +77,7 @@ struct Tape::State {
             if (e.out[k] >= 0 && (e.kept.empty() || !e.kept[e.in.size() + k].defined()))
                 weak.push_back(e.out[k]);
         }
+        if (call_listener()) e.part = current_part();
         entries.push_back(std::move(e));
         if (weak.size() >= sweep_at) sweep();
     }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "primitives/composites/host_steps.h"
 #include "registry/base/parallel.h"
 #include "registry/tensor/host_step.h"
 
@@ -276,23 +277,46 @@ Ordered run(Want want, const Tensor &x, int64_t k, bool descending, const Shape 
 }
 
 // A listener hears of one step on the host.
-Ordered run_as_step(Want want, const Tensor &x, int64_t k, bool descending, const Shape &shape) {
-    const auto ordered = [=](std::span<const Tensor> in) {
-        const Ordered y = run(want, in[0], k, descending, shape);
-        return std::vector<Tensor>{y.values, y.places};
-    };
-    const std::vector<Tensor> y = run_on_host("in_order", std::span(&x, 1), ordered);
+template<class Step> Ordered run_as_step(const Step &step, const Tensor &x) {
+    const std::vector<Tensor> y = run_on_host(step.name, std::span(&x, 1), step);
     return {y[0], y[1]};
+}
+
+// Throws ShapeError unless x has rows and k is at least 0 and less than a row's length plus
+// `beyond`.
+void check_rows(const char *step, const Tensor &x, int64_t k, int64_t beyond) {
+    if (x.rank() != 2)
+        throw ShapeError(step, "x has rank " + std::to_string(x.rank()) + ", expected 2");
+    const int64_t most = x.shape()[1] + beyond - 1;
+    if (k >= 0 && k <= most) return;
+    throw ShapeError(step, "k is " + std::to_string(k) + ", expected 0 to " + std::to_string(most));
 }
 
 }  // namespace
 
 Ordered first_in_order(const Tensor &x, int64_t k, bool descending) {
-    return run_as_step(Want::first, x, k, descending, {x.shape()[0], k});
+    return run_as_step(host_steps::FirstInOrder{k, descending}, x);
 }
 Ordered nth_in_order(const Tensor &x, int64_t k) {
-    return run_as_step(Want::nth, x, k, false, {x.shape()[0]});
+    return run_as_step(host_steps::NthInOrder{k}, x);
 }
+
+namespace host_steps {
+
+std::vector<Tensor> FirstInOrder::operator()(std::span<const Tensor> in) const {
+    const Tensor &x = in[0];
+    check_rows(name, x, k, 1);
+    const Ordered y = run(Want::first, x.contiguous(), k, descending, {x.shape()[0], k});
+    return {y.values, y.places};
+}
+std::vector<Tensor> NthInOrder::operator()(std::span<const Tensor> in) const {
+    const Tensor &x = in[0];
+    check_rows(name, x, k, 0);
+    const Ordered y = run(Want::nth, x.contiguous(), k, false, {x.shape()[0]});
+    return {y.values, y.places};
+}
+
+}  // namespace host_steps
 
 }  // namespace halyard
 #endif

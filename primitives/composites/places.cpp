@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "primitives/composites/host_steps.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/tensor/host_step.h"
@@ -118,18 +119,14 @@ Tensor checked_labels(const std::string &op, const std::string &name, const Tens
 }  // namespace
 
 Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
-    const auto places = [op, n](std::span<const Tensor> in) {
-        return std::vector<Tensor>{checked_places(op, in[0], n)};
-    };
-    return run_on_host("places_of", std::span(&indices, 1), places)[0];
+    const host_steps::PlacesOf step{op, n};
+    return run_on_host(step.name, std::span(&indices, 1), step)[0];
 }
 
 Tensor labels_of(const std::string &op, const std::string &name, const Tensor &labels,
                  int64_t classes, std::optional<int64_t> ignored) {
-    const auto checked = [=](std::span<const Tensor> in) {
-        return std::vector<Tensor>{checked_labels(op, name, in[0], classes, ignored)};
-    };
-    return run_on_host("labels_of", std::span(&labels, 1), checked)[0];
+    const host_steps::LabelsOf step{op, name, classes, ignored};
+    return run_on_host(step.name, std::span(&labels, 1), step)[0];
 }
 
 namespace {
@@ -157,10 +154,8 @@ Indices checked_indices(const std::string &op, const Tensor &index, const Shape 
 // Indices that a captured graph reads in a later run may be negative where these are not.
 Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
     if (!call_listener()) return checked_indices(op, index, shape, axis);
-    const auto checked = [=](std::span<const Tensor> in) {
-        return std::vector<Tensor>{checked_indices(op, in[0], shape, axis).at};
-    };
-    return {run_on_host("indices_along", std::span(&index, 1), checked)[0], true};
+    const host_steps::IndicesAlong step{op, shape, axis};
+    return {run_on_host(step.name, std::span(&index, 1), step)[0], true};
 }
 
 namespace {
@@ -224,17 +219,32 @@ Tensor checked_places_nd(const std::string &op, const Tensor &indices, const Sha
 }  // namespace
 
 Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
-    const auto places = [=](std::span<const Tensor> in) {
-        return std::vector<Tensor>{checked_places_along(op, in[0], shape, axis)};
-    };
-    return run_on_host("places_along", std::span(&index, 1), places)[0];
+    const host_steps::PlacesAlong step{op, shape, axis};
+    return run_on_host(step.name, std::span(&index, 1), step)[0];
 }
 
 Tensor places_nd(const std::string &op, const Tensor &indices, const Shape &shape) {
-    const auto places = [=](std::span<const Tensor> in) {
-        return std::vector<Tensor>{checked_places_nd(op, in[0], shape)};
-    };
-    return run_on_host("places_nd", std::span(&indices, 1), places)[0];
+    const host_steps::PlacesNd step{op, shape};
+    return run_on_host(step.name, std::span(&indices, 1), step)[0];
 }
 
+namespace host_steps {
+
+std::vector<Tensor> PlacesOf::operator()(std::span<const Tensor> in) const {
+    return {checked_places(op, in[0], n)};
+}
+std::vector<Tensor> LabelsOf::operator()(std::span<const Tensor> in) const {
+    return {checked_labels(op, labels, in[0], classes, ignored)};
+}
+std::vector<Tensor> IndicesAlong::operator()(std::span<const Tensor> in) const {
+    return {checked_indices(op, in[0], shape, axis).at};
+}
+std::vector<Tensor> PlacesAlong::operator()(std::span<const Tensor> in) const {
+    return {checked_places_along(op, in[0], shape, axis)};
+}
+std::vector<Tensor> PlacesNd::operator()(std::span<const Tensor> in) const {
+    return {checked_places_nd(op, in[0], shape)};
+}
+
+}  // namespace host_steps
 }  // namespace halyard

@@ -140,13 +140,76 @@ TEST_F(KernelCache, RejectsFoldersThatOthersCanWrite) {
               "[" + (home.path / "halyard").string() + "] belongs to user 65534" + remedy);
 }
 
+Ended run_cache(const std::string &option) {
+    std::vector<std::string> words{HALYARD_COMMAND, "cache"};
+    if (!option.empty()) words.push_back(option);
+    return run_program(words, Keep::output_and_errors);
+}
+
 TEST_F(KernelCache, CommandListsAndClearsIt) {
     cached_file("a", [](const std::string &path) { put(path, "1"); });
     cached_file("b", [](const std::string &path) { put(path, "22"); });
-    EXPECT_EQ(cache_size().entries, 2);
-    EXPECT_EQ(clean_cache().entries, 2);
-    EXPECT_EQ(cache_size().bytes, 0);
+    const Ended listed = run_cache("--list");
+    EXPECT_EQ(std::count(listed.text.begin(), listed.text.end(), '\n'), 2) << listed.text;
+    EXPECT_NE(listed.text.find("  a\n"), std::string::npos) << listed.text;
+    EXPECT_NE(run_cache("").text.find(": 2 kernels, 0.0 MB of at most 4295.0 MB\n"),
+              std::string::npos);
+    EXPECT_NE(run_cache("--clean").text.find(": 2 kernels, 0.0 MB removed\n"), std::string::npos);
     EXPECT_TRUE(fs::is_empty(folder));
+    EXPECT_NE(run_program({HALYARD_COMMAND, "cache", "--list", "--clean"}, Keep::output).status, 0);
+}
+
+TEST_F(KernelCache, CommandFindsAndRemovesDamagedEntries) {
+    for (const char *name : {"a", "b", "c"})
+        cached_file(name, [](const std::string &path) { put(path, "1"); });
+    EXPECT_EQ(run_cache("--verify").status, 0);
+    put(folder / "b", "2" + text_of(folder / "b").substr(1));
+    const Ended verified = run_cache("--verify");
+    EXPECT_NE(verified.status, 0);
+    EXPECT_NE(verified.text.find((folder / "b").string() + " is damaged\n"), std::string::npos);
+    EXPECT_NE(run_cache("--repair").text.find(": 1 kernels, 0.0 MB removed\n"), std::string::npos);
+    EXPECT_EQ(run_cache("--verify").status, 0);
+    EXPECT_EQ(files_in(folder).size(), 2u);
+}
+
+// Sets a variable of the environment while it lives.
+struct Variable {
+    const char *name;
+    Variable(const char *name, const char *value) : name(name) { setenv(name, value, 1); }
+    ~Variable() { unsetenv(name); }
+    Variable(const Variable &) = delete;
+    Variable &operator=(const Variable &) = delete;
+};
+
+TEST_F(KernelCache, StaysWithinItsLimit) {
+    const Variable limit("HALYARD_CACHE_SIZE", "1MB");
+    const std::string megabyte(1 << 20, 'x');
+    const auto add = [&](const std::string &name) {
+        cached_file(name, [&](const std::string &path) { put(path, megabyte); });
+    };
+    const auto used_before = [&](const char *name, std::chrono::hours time) {
+        fs::last_write_time(folder / name, fs::file_time_type::clock::now() - time);
+    };
+    for (const char *name : {"a", "b", "c"})
+        add(name);
+    EXPECT_EQ(files_in(folder).size(), 3u) << "they may be in use";
+    used_before("a", std::chrono::hours(2));
+    used_before("b", std::chrono::hours(3));
+    add("a");  // a use
+    for (int k = 0; k < 32; k++)
+        cached_file("small" + std::to_string(k), [](const std::string &path) { put(path, "1"); });
+    EXPECT_TRUE(fs::exists(folder / "a"));
+    EXPECT_FALSE(fs::exists(folder / "b"));
+    EXPECT_TRUE(fs::exists(folder / "c"));
+}
+
+TEST_F(KernelCache, RejectsAWrongLimit) {
+    for (const char *wrong : {"2", "2TB", "GB", "-1GB", "0MB", "nanGB"}) {
+        const Variable limit("HALYARD_CACHE_SIZE", wrong);
+        EXPECT_THROW(cache_limit(), AttrError) << wrong;
+    }
+    const Variable limit("HALYARD_CACHE_SIZE", "0.5GB");
+    EXPECT_EQ(cache_limit(), 1 << 29);
 }
 
 struct Twice : Op {

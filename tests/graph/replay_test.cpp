@@ -106,7 +106,7 @@ TEST_F(GraphMode, SaysWhatItCaptured) {
     const std::string text = net.graphs()[0];
     EXPECT_NE(text.find("graph SmallNet {"), std::string::npos) << text;
     EXPECT_NE(text.find("= relu("), std::string::npos) << text;
-    EXPECT_NE(text.find("# SmallNet/Dense"), std::string::npos) << text;
+    EXPECT_NE(text.find("# SmallNet/dense-Dense"), std::string::npos) << text;
     for (int k = 0; k < 10; k++)
         EXPECT_EQ(net(b.data).to_vector<float>(), eager.to_vector<float>());
 }
@@ -137,7 +137,7 @@ TEST_F(GraphMode, SavesGraphsAfterEachPass) {
     EXPECT_NE(text.find("= argument 0 : f32[6,1,8,8]"), std::string::npos) << text;
     const std::string picture = files["1_without_dead_nodes.dot"];
     EXPECT_TRUE(picture.starts_with("digraph \"SmallNet\" {")) << picture;
-    EXPECT_NE(picture.find("label=\"SmallNet/Dense\""), std::string::npos) << picture;
+    EXPECT_NE(picture.find("label=\"SmallNet/dense-Dense\""), std::string::npos) << picture;
     EXPECT_NE(picture.find("parameter dense.weight : f32[3,64]"), std::string::npos) << picture;
     EXPECT_EQ(files.count("2_with_constants.ir"), 1u);
 }

@@ -174,6 +174,58 @@ TEST_F(Sink, AThousandStepsAllocateNoTensor) {
     }
 }
 
+// A training in f16 whose first steps overflow.
+struct ScaledTraining {
+    Net net;
+    nn::Optimizer optimizer;
+    nn::DynamicLossScaleManager scale{1e9, 2, 100};
+    nn::TrainOneStepWithLossScaleCell step;
+    ScaledTraining()
+        : optimizer(nn::Momentum(net.trainable_params(), rates, 0.9)),
+          step(nn::WithLossCell(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean")), optimizer,
+               scale) {
+        net.set_train();
+        net.to_float(DType::f16);
+    }
+    Values state() const {
+        Values all;
+        for (const ParameterTuple &some :
+             {net.get_parameters(), optimizer.get_parameters(), scale.get_parameters()})
+            for (const Parameter &p : some)
+                all.push_back(p.data().to_vector<float>());
+        return all;
+    }
+};
+
+TEST_F(Sink, ScaledStepsAllocateNoTensor) {
+    const auto rows = batches(7, 24, 24);
+    constexpr int before = audited + 50;  // the updates have fewer calls, as some steps overflow
+    constexpr int all = before + 300;
+    set_context({.mode = PYNATIVE_MODE});
+    set_seed(5);
+    const ScaledTraining eager;
+    std::vector<Tensor> in;
+    std::vector<float> last;
+    for (Rows next(rows, all); next(in);)
+        last = eager.step(in).to_vector<float>();
+    set_context({.mode = GRAPH_MODE});
+    set_seed(5);
+    const ScaledTraining sunk;
+    sunk.step.call_all(Rows(rows, before));
+    std::vector<Tensor> results;
+    int next_row = before;
+    const auto next = [&](std::vector<Tensor> &row) {
+        row = rows[size_t(next_row) % rows.size()];
+        return next_row++ < all;
+    };
+    const int64_t gradients = 2;  // of more than 64 bytes: their memory stays within a sink only
+    EXPECT_EQ(tensors_of([&] { results = sunk.step.call_all(next); }), gradients);
+    EXPECT_EQ(results[0].to_vector<float>(), last);
+    EXPECT_EQ(sunk.state(), eager.state());
+    EXPECT_LT(sunk.optimizer.global_step(), all) << "no step has overflowed";
+    EXPECT_EQ(sunk.step.step_graphs().size(), 2u);
+}
+
 Values trained(ExecutionMode mode, bool is_sunk) {
     set_context({.mode = mode});
     set_seed(5);

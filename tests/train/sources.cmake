@@ -17,4 +17,6 @@ set(HALYARD_TRAIN_TESTS
   train/data/sampler_test.cpp
   train/data/steps_test.cpp
   train/callbacks/summary_record_test.cpp
-  train/vision/vision_test.cpp)
+  train/vision/vision_test.cpp
+  train/checkpoint/saved_graph_test.cpp
+  train/data/device_queue_test.cpp)

@@ -1,5 +1,8 @@
-// halyard graph: what GRAPH_MODE captures of an example network, before and after its passes.
+// halyard graph: what GRAPH_MODE captures of an example network, before and after its passes, or
+// the graph of a file.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "examples/lenet5/lenet5.h"
@@ -12,13 +15,15 @@
 #include "primitives/random.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 #include "tools/halyard/command.h"
+#include "train/checkpoint/saved_graph.h"
 
 namespace halyard::command {
 namespace {
 
 struct GraphRequest {
-    std::string network, part = "step", pass, dot;
+    std::string network, part = "step", pass, dot, save;
     std::optional<std::string> data;
     std::optional<int64_t> batch_size, size;
     bool counts = false;
@@ -38,8 +43,11 @@ CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
     return stage;
 }
 
-// Captures the step or the forward pass for the first batch of the training data.
+// Captures the step or the forward pass for the first batch of the training data, and saves it if
+// that is asked for.
 std::vector<CapturedStage> captured(const GraphRequest &o) {
+    if (!o.save.empty() && o.part != "forward")
+        throw AttrError("graph", "--save has no effect without --part forward");
     examples::Settings settings = examples::recipe(o.network).defaults;
     settings.data = o.data.value_or(settings.data);
     settings.batch_size = o.batch_size.value_or(settings.batch_size);
@@ -55,6 +63,8 @@ std::vector<CapturedStage> captured(const GraphRequest &o) {
         stages.push_back(stage_of(name, g));
     });
     if (o.part == "forward") {
+        if (!o.save.empty()) export_graph(experiment.network, {row[0]}, o.save);
+        stages.clear();
         experiment.network(row[0]);
     } else {
         experiment.network.set_train();
@@ -80,8 +90,7 @@ void print_counts(const std::vector<CapturedStage> &stages) {
     }
 }
 
-int show(const GraphRequest &o) {
-    const std::vector<CapturedStage> stages = captured(o);
+int show(const GraphRequest &o, const std::vector<CapturedStage> &stages) {
     const CapturedStage *last = &stages.back();
     if (!o.pass.empty()) {
         for (const CapturedStage &s : stages)
@@ -103,6 +112,30 @@ std::vector<std::string> networks_with_graphs() {
     return all;
 }
 
+bool is_network(const std::string &name) {
+    const std::vector<std::string> all = networks_with_graphs();
+    return std::ranges::find(all, name) != all.end();
+}
+
+// A network that is also the name of a file is the network; ./lenet5 is the file.
+std::string check_network_or_file(const std::string &name) {
+    if (is_network(name) || std::filesystem::is_regular_file(name)) return "";
+    return name + " is no file, and no network: " + join(networks_with_graphs());
+}
+
+// Shows the graph of a file as the one stage that there is. Throws AttrError for options that
+// choose what is captured.
+int show_file(const GraphRequest &o, const CLI::App &sub) {
+    for (const char *option :
+         {"--part", "--after", "--data", "--batch-size", "--image-size", "--save"}) {
+        if (sub.count(option)) {
+            throw AttrError("graph",
+                            std::string(option) + " has no effect on a saved graph, " + o.network);
+        }
+    }
+    return show(o, {stage_of("saved", load_graph(o.network))});
+}
+
 std::vector<std::string> stage_names() {
     std::vector<std::string> all{"recorded"};
     for (const graph::Pass &pass : graph::passes())
@@ -116,10 +149,11 @@ void add_graph(CLI::App &app, Run &selected) {
     auto o = std::make_shared<GraphRequest>();
     CLI::App *sub = app.add_subcommand(
         "graph",
-        "Show what graph mode captures of an example network, before and after its passes");
-    sub->add_option("network", o->network, "Which")
+        "Show what graph mode captures of an example network, before and after its passes, or the "
+        "graph of a file that export_graph() wrote");
+    sub->add_option("network", o->network, "A file, or one of " + join(networks_with_graphs()))
         ->required()
-        ->check(CLI::IsMember(networks_with_graphs()));
+        ->check(check_network_or_file);
     sub->add_option("--part", o->part,
                     "step: forward and backward pass and update; forward: an evaluation")
         ->check(CLI::IsMember({"step", "forward"}))
@@ -130,6 +164,8 @@ void add_graph(CLI::App &app, Run &selected) {
                             ->check(CLI::IsMember(stage_names()));
     CLI::Option *dot = sub->add_option(
         "--dot", o->dot, "Write that graph, or the last one, for Graphviz into this file");
+    sub->add_option("--save", o->save,
+                    "Write the forward pass, with its untrained weights, into this file");
     sub->add_flag("--counts", o->counts, "Print no graph, only the table")
         ->excludes(pass)
         ->excludes(dot);
@@ -138,7 +174,11 @@ void add_graph(CLI::App &app, Run &selected) {
     sub->add_option("--image-size,--length", o->size,
                     "Height and width of images, or bytes of a piece of text")
         ->check(CLI::Range(1, 4096));
-    sub->callback([o, &selected] { selected = [o] { return show(*o); }; });
+    sub->callback([o, sub, &selected] {
+        selected = [o, sub] {
+            return is_network(o->network) ? show(*o, captured(*o)) : show_file(*o, *sub);
+        };
+    });
 }
 
 }  // namespace halyard::command

@@ -1,5 +1,5 @@
-// Tests halyard graph: it shows a captured step and a forward pass, and rejects options that
-// exclude each other.
+// Tests halyard graph: it shows a captured step, a forward pass and the graph of a file, and
+// rejects options that exclude each other.
 #include "tests/tools/command.h"
 
 using namespace halyard;
@@ -22,8 +22,8 @@ TEST_F(GraphCommand, ShowsAStepBeforeAndAfterThePasses) {
     EXPECT_TRUE(step.out.starts_with("recorded:\ngraph TrainOneStepCell {\n")) << step.out;
     EXPECT_TRUE(contains(step.out, "\nwith_constants:\ngraph TrainOneStepCell {\n"));
     EXPECT_TRUE(contains(step.out, "= parameter conv1.weight : f32[6,1,5,5]\n"));
-    EXPECT_TRUE(contains(step.out, "# WithLossCell/LeNet5/Conv2d\n"));
-    EXPECT_TRUE(contains(step.out, "# backward\n"));
+    EXPECT_TRUE(contains(step.out, "# WithLossCell/LeNet5/conv1-Conv2d\n"));
+    EXPECT_TRUE(contains(step.out, "# backward/WithLossCell/LeNet5/conv1-Conv2d\n"));
     EXPECT_TRUE(contains(step.out, "[lr: number 0]"));
     EXPECT_TRUE(contains(step.out, "\nwithout_dead_nodes "));
 }
@@ -36,6 +36,29 @@ TEST_F(GraphCommand, DrawsAForwardPass) {
     EXPECT_FALSE(contains(forward.out, "backward"));
     EXPECT_FALSE(contains(forward.out, "\nwith_constants:"));
     EXPECT_TRUE(text_of(dir / "lenet5.dot").starts_with("digraph \"LeNet5\" {\n"));
+}
+
+TEST_F(GraphCommand, ShowsTheGraphOfAFile) {
+    const Result missing = halyard("graph lenet5.graph");
+    EXPECT_EQ(missing.status, 2);
+    EXPECT_TRUE(contains(missing.err, "lenet5.graph is no file, and no network: lenet5, "))
+        << missing.err;
+    const Result saved = halyard(std::string(lenet5) + "--part forward --save lenet5.graph");
+    ASSERT_EQ(saved.status, 0) << saved.err;
+    const Result shown = halyard("graph lenet5.graph --dot saved.dot");
+    ASSERT_EQ(shown.status, 0) << shown.err;
+    EXPECT_TRUE(shown.out.starts_with("saved:\ngraph LeNet5 {\n")) << shown.out;
+    EXPECT_TRUE(contains(shown.out, "= parameter conv1.weight : f32[6,1,5,5]\n"));
+    EXPECT_TRUE(contains(shown.out, "# LeNet5/conv1-Conv2d\n"));
+    EXPECT_TRUE(text_of(dir / "saved.dot").starts_with("digraph \"LeNet5\" {\n"));
+    expect_rejected("graph lenet5.graph --part forward",
+                    "[graph] --part has no effect on a saved graph, lenet5.graph");
+    expect_rejected("graph lenet5.graph --save other.graph",
+                    "[graph] --save has no effect on a saved graph, lenet5.graph");
+    expect_rejected(std::string(lenet5) + "--save step.graph",
+                    "--save has no effect without --part forward");
+    write("damaged.graph", text_of(dir / "lenet5.graph").substr(0, 5000));
+    expect_rejected("graph damaged.graph", "[damaged.graph] truncated");
 }
 
 TEST_F(GraphCommand, RejectsWhatHasNoEffect) {

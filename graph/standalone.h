@@ -1,0 +1,22 @@
+// A graph that stands alone: it can be kept apart from the function that it was captured from.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace halyard::graph {
+
+// Removes buffers that nothing uses, except arguments, and makes the held tensors dense: one that
+// is in the memory of a named tensor becomes that tensor, any other one becomes a view of the
+// elements that the graph uses. Throws GraphError if the graph has numbers of a step, which only
+// the function can compute.
+void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);
+
+// Throws GraphError unless the graph can be run on any memory: every view lies inside of its
+// buffer, temporaries and results are written before they are read, and constants and tensors from
+// outside are held.
+void check_standalone(const Graph &graph);
+
+}  // namespace halyard::graph
