@@ -186,6 +186,10 @@ Shape input_shape(const Recipe &recipe, const Settings &s) {
     return {s.batch_size, recipe.channels, s.size, s.size};
 }
 
+bool has_recipe(const std::string &name) {
+    return std::ranges::find(recipes(), name, &Recipe::name) != recipes().end();
+}
+
 const Recipe &recipe(const std::string &name) {
     std::string known;
     for (const Recipe &r : recipes()) {

@@ -50,6 +50,7 @@ struct Recipe {
 Shape input_shape(const Recipe &recipe, const Settings &settings);
 
 const std::vector<Recipe> &recipes();
+bool has_recipe(const std::string &name);
 // Throws AttrError with all names for an unknown one.
 const Recipe &recipe(const std::string &name);
 

@@ -236,7 +236,9 @@ TEST(Views, FormatsOfTheCubeUnit) {
     });
     expect_error<ShapeError>(
         "[nc1hwc0_to_nchw] x.a is 2, expected 576460752303423488 for 9223372036854775807 channels",
-        [&] { F::nc1hwc0_to_nchw(Tensor::ones({1, 2, 3, 5, 16}), INT64_MAX); });
+        [&] {
+            F::nc1hwc0_to_nchw(Tensor::ones({1, 2, 3, 5, 16}), INT64_MAX);
+        });
 }
 
 TEST(Views, RejectInvalidArguments) {

@@ -5,6 +5,7 @@
 
 #include "dsl/all_ops.h"
 #include "dsl/op.h"
+#include "examples/recipes.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
@@ -78,7 +79,7 @@ int export_c99(const ExportOptions &o, const exporting::Project &project) {
 // Returns true if a network is exported. Throws AttrError for several, and for other hosts.
 bool exports_network(const ExportOptions &o) {
     for (const std::string &name : o.ops) {
-        if (!is_network(name) || op_table().make(name)) continue;
+        if (!examples::has_recipe(name) || op_table().make(name)) continue;
         if (o.ops.size() > 1) {
             throw AttrError("export", name + " is a network, which is exported alone; there are " +
                                           std::to_string(o.ops.size()) + " names");

@@ -111,11 +111,6 @@ void print_sizes(const char *how, const exporting::NetworkSizes &s) {
 
 }  // namespace
 
-bool is_network(const std::string &name) {
-    return std::ranges::any_of(examples::recipes(),
-                               [&](const examples::Recipe &r) { return r.name == name; });
-}
-
 int export_network(const NetworkRequest &request, const exporting::Project &project) {
     const exporting::NetworkOptions options{!request.unfused, request.folds_norms};
     const exporting::WrittenNetwork written = exporting::write_network_project(

@@ -16,9 +16,6 @@ struct NetworkRequest {
     bool unfused = false, folds_norms = false;
 };
 
-// Returns true for the name of a network of `halyard train`.
-bool is_network(const std::string &name);
-
 // Writes the project and prints what it takes.
 int export_network(const NetworkRequest &request, const exporting::Project &project);
 

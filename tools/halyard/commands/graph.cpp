@@ -1,6 +1,5 @@
 // halyard graph: what GRAPH_MODE captures of an example network, before and after its passes, or
 // the graph of a file.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -112,14 +111,9 @@ std::vector<std::string> networks_with_graphs() {
     return all;
 }
 
-bool is_network(const std::string &name) {
-    const std::vector<std::string> all = networks_with_graphs();
-    return std::ranges::find(all, name) != all.end();
-}
-
 // A network that is also the name of a file is the network; ./lenet5 is the file.
 std::string check_network_or_file(const std::string &name) {
-    if (is_network(name) || std::filesystem::is_regular_file(name)) return "";
+    if (examples::has_recipe(name) || std::filesystem::is_regular_file(name)) return "";
     return name + " is no file, and no network: " + join(networks_with_graphs());
 }
 
@@ -176,7 +170,7 @@ void add_graph(CLI::App &app, Run &selected) {
         ->check(CLI::Range(1, 4096));
     sub->callback([o, sub, &selected] {
         selected = [o, sub] {
-            return is_network(o->network) ? show(*o, captured(*o)) : show_file(*o, *sub);
+            return examples::has_recipe(o->network) ? show(*o, captured(*o)) : show_file(*o, *sub);
         };
     });
 }
