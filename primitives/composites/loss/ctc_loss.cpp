@@ -36,9 +36,10 @@ struct Sequences {
         for (int64_t i = 0; i < images; i++)
             check_labels(op, given, i, length[i], c[0].shape()[2], max_labels);
         if (longest == max_labels) return;
-        target_lengths = target_lengths.copy();
+        const Tensor cut = target_lengths.copy();
         for (int64_t i = 0; i < images; i++)
-            target_lengths.data<int32_t>()[i] = int32_t(std::min<int64_t>(length[i], max_labels));
+            cut.data<int32_t>()[i] = int32_t(std::min<int64_t>(length[i], max_labels));
+        target_lengths = cut;  // which frees what `length` points to
     }
 
 private:

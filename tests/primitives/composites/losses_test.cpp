@@ -142,6 +142,17 @@ TEST(CtcLoss, IsInfiniteOrZeroWithoutAPath) {
     EXPECT_EQ(F::ctc_loss(x, targets, two, two, 0, "sum", true).item(), 0);
 }
 
+// Lengths of i64 are converted; under AddressSanitizer it shows if they are read once they are freed.
+TEST(CtcLoss, TargetsWithMoreLabelsThanSteps) {
+    const Tensor x = F::log_softmax(numbers({2, 2, 3}, 1));
+    const Tensor targets = Tensor::from<int64_t>({1, 2, 1, 2, 1, 1, 0, 0, 0, 0}, {2, 5});
+    const Tensor steps = Tensor::from<int64_t>({2, 2});
+    const Tensor labels = Tensor::from<int64_t>({5, 1});
+    const Tensor loss = F::ctc_loss(x, targets, steps, labels, 0, "none");
+    EXPECT_EQ(loss.at({0}), INFINITY);
+    EXPECT_TRUE(std::isfinite(loss.at({1})));
+}
+
 TEST(CtcLoss, NaNStaysInItsImage) {
     Tensor x = F::log_softmax(numbers({4, 2, 3}, 1)).to(DType::f32);
     x.set({1, 0, 1}, NAN);
