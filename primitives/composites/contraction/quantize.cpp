@@ -70,7 +70,7 @@ Tensor quantized_product(const Call &call, const Tensor &x, const Tensor &weight
         throw AttrError(op,
                         "x_zero_point is " + std::to_string(x_zero_point) + ", expected 0 to 255");
     }
-    if (std::abs(y_zero_point) > 255) {
+    if (y_zero_point < -255 || y_zero_point > 255) {
         throw AttrError(op, "y_zero_point is " + std::to_string(y_zero_point) +
                                 ", expected -255 to 255");
     }

@@ -397,6 +397,7 @@ struct Adaptive : Windowed {
         for (const Line &l : dims) {
             outs.push_back(l.out);
             conditions.push_back(l.out + ">=1");
+            conditions.push_back(l.out + "<=2147483647");  // products of two stay in range
         }
         required("output_size", AttrKind::ints, outs);
         const std::vector<std::string> all_samples[] = {
@@ -541,16 +542,14 @@ struct MaxUnpool : Composite {
         const Tensor &indices = call[1];
         facts_of(call.in, call.attrs);
         Shape y{x.shape()[0], x.shape()[1]};
-        int64_t plane = 1;
-        for (int64_t extent : call.ints("output_size")) {
+        for (int64_t extent : call.ints("output_size"))
             y.push_back(extent);
-            plane *= extent;
-        }
         if (y.elements() > INT32_MAX) {
             throw ShapeError(call.op(), "y" + y.text() + " has " + std::to_string(y.elements()) +
                                             " elements, the limit is " + std::to_string(INT32_MAX));
         }
         if (x.elements() == 0) return {Tensor::zeros(y, x.dtype())};
+        const int64_t plane = y.elements() / (y[0] * y[1]);
         std::vector<int32_t> at = indices.to_vector<int32_t>();
         const int64_t per_plane = x.elements() / (y[0] * y[1]);
         for (size_t k = 0; k < at.size(); k++) {

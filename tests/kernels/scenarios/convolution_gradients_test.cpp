@@ -215,6 +215,11 @@ TEST(Convolutions, RejectsInvalidArguments) {
     expect_error<AttrError>("[adaptive_avg_pool1d] needs ow>=1: ow is 0", [&] {
         run_op("adaptive_avg_pool1d", {x}, {{"output_size", Ints{0}}});
     });
+    expect_error<AttrError>(
+        "[adaptive_max_pool3d] needs ow<=2147483647: ow is 9223372036854775806", [&] {
+            run_op("adaptive_max_pool3d", {Tensor::ones({1, 1, 2, 2, 2})},
+                   {{"output_size", Ints{1, 2, INT64_MAX - 1}}});
+        });
 }
 
 }  // namespace

@@ -90,6 +90,11 @@ TEST(LowPrecision, RejectsInvalidArguments) {
     expect_error<AttrError>("[quant_dense] y_scale is 0.000000, expected a positive number", [&] {
         ops::QuantDense(1.0, 0, 0.0)(q, w, floats({1, 1, 1, 1}), floats({0, 0, 0, 0}));
     });
+    expect_error<AttrError>(
+        "[quant_dense] y_zero_point is -9223372036854775808, expected -255 to 255", [&] {
+            const ops::QuantDense dense(1.0, 0, 1.0, INT64_MIN);
+            dense(q, w, floats({1, 1, 1, 1}), floats({0, 0, 0, 0}));
+        });
     expect_error<ShapeError>("[quant_dense] bias's extent is 3, expected 4 as weight's rows", [&] {
         ops::QuantDense(1.0)(q, w, floats({1, 1, 1, 1}), floats({0, 0, 0}));
     });
