@@ -544,12 +544,9 @@ struct MaxUnpool : Composite {
         Shape y{x.shape()[0], x.shape()[1]};
         for (int64_t extent : call.ints("output_size"))
             y.push_back(extent);
-        if (y.elements() > INT32_MAX) {
-            throw ShapeError(call.op(), "y" + y.text() + " has " + std::to_string(y.elements()) +
-                                            " elements, the limit is " + std::to_string(INT32_MAX));
-        }
+        const int64_t elements = checked_elements(call.op().c_str(), y);
         if (x.elements() == 0) return {Tensor::zeros(y, x.dtype())};
-        const int64_t plane = y.elements() / (y[0] * y[1]);
+        const int64_t plane = elements / (y[0] * y[1]);
         std::vector<int32_t> at = indices.to_vector<int32_t>();
         const int64_t per_plane = x.elements() / (y[0] * y[1]);
         for (size_t k = 0; k < at.size(); k++) {

@@ -140,6 +140,13 @@ TEST(Convolutions, UnpoolingRestoresMaxima) {
     expect_error<ShapeError>("[max_unpool2d] index 1 is 2, expected 0 to 1", [&] {
         run_op("max_unpool2d", {pooled[0], pooled[1]}, {{"output_size", Ints{1, 2}}});
     });
+    expect_error<ShapeError>(
+        "[max_unpool1d] shape [2,3,9223372036854775806] has more than 2147483647 elements (sizes "
+        "past 2^31 are not supported)",
+        [] {
+            run_op("max_unpool1d", {Tensor::ones({2, 3, 1}), Tensor::zeros({2, 3, 1}, DType::i32)},
+                   {{"output_size", Ints{INT64_MAX - 1}}});
+        });
     const Tensor indices = Tensor::from<int32_t>({3, 0}, {1, 1, 2});
     gradient_check(
         [&](const Tensors &in) {
@@ -215,11 +222,11 @@ TEST(Convolutions, RejectsInvalidArguments) {
     expect_error<AttrError>("[adaptive_avg_pool1d] needs ow>=1: ow is 0", [&] {
         run_op("adaptive_avg_pool1d", {x}, {{"output_size", Ints{0}}});
     });
-    expect_error<AttrError>(
-        "[adaptive_max_pool3d] needs ow<=2147483647: ow is 9223372036854775806", [&] {
-            run_op("adaptive_max_pool3d", {Tensor::ones({1, 1, 2, 2, 2})},
-                   {{"output_size", Ints{1, 2, INT64_MAX - 1}}});
-        });
+    expect_error<AttrError>("[adaptive_max_pool3d] needs ow<=2147483647: ow is 9223372036854775806",
+                            [&] {
+                                run_op("adaptive_max_pool3d", {Tensor::ones({1, 1, 2, 2, 2})},
+                                       {{"output_size", Ints{1, 2, INT64_MAX - 1}}});
+                            });
 }
 
 }  // namespace

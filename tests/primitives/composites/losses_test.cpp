@@ -142,7 +142,8 @@ TEST(CtcLoss, IsInfiniteOrZeroWithoutAPath) {
     EXPECT_EQ(F::ctc_loss(x, targets, two, two, 0, "sum", true).item(), 0);
 }
 
-// Lengths of i64 are converted; under AddressSanitizer it shows if they are read once they are freed.
+// Lengths of i64 are converted; under AddressSanitizer it shows if they are read once they are
+// freed.
 TEST(CtcLoss, TargetsWithMoreLabelsThanSteps) {
     const Tensor x = F::log_softmax(numbers({2, 2, 3}, 1));
     const Tensor targets = Tensor::from<int64_t>({1, 2, 1, 2, 1, 1, 0, 0, 0, 0}, {2, 5});
