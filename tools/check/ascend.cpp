@@ -14,6 +14,7 @@
 #include "tools/check/check.h"
 #include "tools/check/fills.h"
 #include "tools/check/other_values.h"
+#include "tools/check/specials.h"
 #include "tools/check/ulps.h"
 
 namespace halyard::check {
@@ -53,12 +54,6 @@ Tensor or_nan(const Tensor &y, const Array &expected) {
     for (size_t i = 0; i < all.v.size(); i++)
         if (std::isnan(expected.v[i])) all.v[i] = NAN;
     return tensor_of(all, y.dtype());
-}
-
-// Returns true for an op whose results are the reference's bit for bit.
-bool is_exact(const Op &op) {
-    return op.form == Form::elementwise && op.contract.measure == Contract::elementwise &&
-           op.contract.ulps == 0;
 }
 
 // Returns how many of an input's elements are special: most, if there are few.

@@ -311,12 +311,12 @@ public:
 
     // Makes random calls of a kernel that aborts at the place of the fault. Sends "call ..." before
     // each, and "calls N" if none aborts.
-    void search(const std::string &fault, double seconds) {
+    void search(const std::string &fault, int calls, double seconds) {
         set_threads(2);
         Kernel k = kernel(probe_of(fault));
         replace_by(k);
         Options o = options_for(fault);
-        o.fuzz_cases = random_calls_;
+        o.fuzz_cases = calls;
         o.kernel_sizes = kernel_sizes(kernel(""));
         o.seed = search_seed;
         const int made = make_random_calls(*k.op, o, seconds,
@@ -628,15 +628,13 @@ std::string last_message(const JobResult &r, const std::string &word) {
 // many values. A survivor for which there is none becomes `unreached`.
 void search_calls(const std::vector<Choice> &chosen, const MutantOptions &o,
                   std::vector<Mutant> &all) {
-    MutantOptions searching = o;
-    searching.random_calls = o.search_calls;
     const std::vector<size_t> survivors = unreached_survivors(chosen, all);
     std::map<size_t, std::string> calls;
     pool_of(o).run(
         survivors.size(),
         [&](size_t i, const ProcessPool::Send &send) {
-            MutantRunner(chosen[survivors[i]], searching, send)
-                .search(all[survivors[i]].fault, o.search_seconds);
+            MutantRunner(chosen[survivors[i]], o, send)
+                .search(all[survivors[i]].fault, o.search_calls, o.search_seconds);
         },
         [&](size_t i, const JobResult &r) {
             Mutant &m = all[survivors[i]];

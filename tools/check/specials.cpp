@@ -19,8 +19,6 @@ void expect_specials(const Op &op, Case &c, const std::vector<KernelPlace> &plac
         c.read_input(k);
     c.fit_forward_outputs(op);
     c.solve(op);
-    const bool is_exact = op.form == Form::elementwise &&
-                          op.contract.measure == Contract::elementwise && op.contract.ulps == 0;
     for (const KernelPlace &place : places) {
         const Force force(place.isa, "", place.backend);
         begin_step(what + " " + kernel_text(c) + " '" + c.sample + "'");
@@ -28,7 +26,7 @@ void expect_specials(const Op &op, Case &c, const std::vector<KernelPlace> &plac
         for (size_t k = 0; k < out.size(); k++) {
             const std::string &name = op.sig.outputs[k].name;
             const Tensor got = c.as_in_signature(op.sig.outputs[k], out[k]);
-            const std::string error = is_exact
+            const std::string error = is_exact(op)
                                           ? compare(op, name, got, c.problem)
                                           : compare_specials(name, got, c.problem, finite_stays);
             r.expect(what + " " + c.dtypes + "/" + place.name + " '" + c.sample + "'", error);
@@ -63,6 +61,11 @@ template<class Shift> void shift_inputs(const std::vector<Tensor> &in, Shift shi
 }
 
 }  // namespace
+
+bool is_exact(const Op &op) {
+    return op.form == Form::elementwise && op.contract.measure == Contract::elementwise &&
+           op.contract.ulps == 0;
+}
 
 void check_specials_at(const std::vector<KernelPlace> &places, const Op &op,
                        const std::string &dtypes, Report &r) {

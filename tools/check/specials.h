@@ -14,6 +14,9 @@ struct KernelPlace {
     std::string backend;
 };
 
+// Returns true for an elementwise op whose results are the reference's bit for bit.
+bool is_exact(const Op &op);
+
 // As check_specials(), in these places and dtypes. Checks nothing unless the first dtype is a
 // float.
 void check_specials_at(const std::vector<KernelPlace> &places, const Op &op,
