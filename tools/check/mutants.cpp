@@ -6,7 +6,6 @@
 #include <csignal>
 #include <fstream>
 #include <random>
-#include <ranges>
 #include <sstream>
 
 #include "bench/harness/case.h"
@@ -619,9 +618,10 @@ std::vector<size_t> unreached_survivors(const std::vector<Choice> &chosen,
 
 // Returns what follows the last message that begins with `word`; "" if there is none.
 std::string last_message(const JobResult &r, const std::string &word) {
-    for (const std::string &line : std::views::reverse(r.messages))
-        if (line.starts_with(word + " ")) return line.substr(word.size() + 1);
-    return "";
+    const auto last = std::find_if(
+        r.messages.rbegin(), r.messages.rend(),
+        [&](const std::string &line) { return line.starts_with(word + " "); });
+    return last == r.messages.rend() ? "" : last->substr(word.size() + 1);
 }
 
 // Searches a call that executes the place of each survivor that no check reaches, and makes it with
