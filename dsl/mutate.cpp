@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "dsl/fault_probes.h"
 #include "dsl/kernel_summary.h"
 #include "dsl/known_facts.h"
 #include "dsl/signed_uses.h"
@@ -150,33 +151,6 @@ bool is_element_type(Type t) {
     return t.is_float() || (t.is_uint() && t.bits() >= 32);
 }
 
-Expr abort_call() {
-    return Call::make(Int(32), "abort", {}, Call::Extern);
-}
-Stmt abort_before(const Stmt &s) {
-    return Block::make(Evaluate::make(abort_call()), s);
-}
-
-// Returns an expression that aborts if `condition` is true in any lane, and otherwise is `value`.
-// Lanes that a mask excludes are not excepted: a probe may abort where the fault has no effect.
-Expr abort_if(const Expr &condition, const Expr &value) {
-    const Expr any = condition.type().is_scalar()
-                         ? condition
-                         : VectorReduce::make(VectorReduce::Or, condition, 1);
-    const Type t = value.type().element_of();
-    Expr aborts = t.is_bool() ? abort_call() != 0 : cast(t, abort_call());
-    if (value.type().is_vector()) aborts = Broadcast::make(aborts, value.type().lanes());
-    return Call::make(value.type(), Call::if_then_else, {any, aborts, value}, Call::PureIntrinsic);
-}
-
-// Returns a condition that is true if the bits of `a` and `b` differ.
-Expr differ(const Expr &a, const Expr &b) {
-    const Type t = a.type();
-    if (!t.is_float()) return a != b;
-    const Type bits = t.with_code(Type::UInt);
-    return reinterpret(bits, a) != reinterpret(bits, b);
-}
-
 Expr other_constant(const Expr &e) {
     return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type());
 }
@@ -279,11 +253,12 @@ private:
     }
     // Returns the faulty value or, for a probe, the right one, with an abort if they differ.
     Expr wrong(const Expr &right, const Expr &faulty) const {
-        return is_probe_ ? abort_if(differ(right, faulty), right) : faulty;
+        return is_probe_ ? abort_if(uses_.where_used(differ(right, faulty)), right) : faulty;
     }
     // Returns a faulty load or, for a probe, an abort: the faulty element may not be accessible.
     Expr wrong_load(const Expr &right, const Expr &faulty) const {
-        return is_probe_ ? abort_if(const_true(right.type().lanes()), right) : faulty;
+        const Expr all = const_true(right.type().lanes());
+        return is_probe_ ? abort_if(uses_.where_used(all), right) : faulty;
     }
     // Returns true for x.min.0 and the like, the least coordinates of a tensor. They are 0, so a
     // fault in their factors has no effect.
@@ -525,9 +500,11 @@ private:
         const bool starts = !updates && summary_.accumulators.count(op->name);
         const std::string to = "store to " + stem(op->name);
         const bool outer = std::exchange(in_value_, true);
+        uses_.push(op->predicate);
         Expr value = starts && is_const(op->value) ? op->value : mutate(op->value);
         in_value_ = outer;
         Expr index = mutate_index(op->index, op->predicate);
+        uses_.pop();
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         if (starts && try_plant(kind::missing_init, to)) {
@@ -701,7 +678,16 @@ private:
             *side = other_constant(*side);
             return wrong(op, select());
         }
-        return Select::make(condition, mutate(yes), mutate(no));
+        yes = mutate_used_if(op->condition, yes);
+        no = mutate_used_if(!op->condition, no);
+        return Select::make(condition, yes, no);
+    }
+    // Rewrites a value that is used only where the condition is true.
+    Expr mutate_used_if(const Expr &condition, const Expr &value) {
+        uses_.push(condition);
+        Expr result = mutate(value);
+        uses_.pop();
+        return result;
     }
     // Integers that are values, such as the bits of a float, aren't indices.
     bool is_clamp() const { return !in_bound_ && !in_value_; }
@@ -756,6 +742,7 @@ private:
     }
 
     const bool is_probe_;
+    UseConditions uses_;
     const std::string fault_;
     std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted
     std::vector<std::string> *const of_values_ = nullptr;

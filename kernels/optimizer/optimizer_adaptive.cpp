@@ -92,8 +92,10 @@ struct RmsProp : Adaptive {
         if (centered) a_out(Halide::_) = rho * a(Halide::_) + (1_r - rho) * grad;
         s_out(Halide::_) = rho * s(Halide::_) + (1_r - rho) * grad * grad;
         Expr variance = s_out(Halide::_);
-        if (centered) variance -= a_out(Halide::_) * a_out(Halide::_);
-        variance = max(variance, 0_r);  // rounding may make it negative
+        if (centered) {
+            variance -= a_out(Halide::_) * a_out(Halide::_);
+            variance = max(variance, 0_r);  // rounding may make it negative
+        }
         m_out(Halide::_) = momentum * m(Halide::_) + lr * grad / sqrt(variance + eps);
         p_out(Halide::_) = p(Halide::_) - m_out(Halide::_);
     }

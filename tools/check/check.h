@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/kernel.h"
 #include "dsl/op.h"
 #include "registry/op/op_record.h"
 #include "tools/check/report.h"
@@ -87,14 +88,23 @@ void check_ascend(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample as a function in C99, compiled by the machine's C compiler, against
 // the reference. check_op() doesn't run it.
 void check_c99(const Op &op, const Options &o, Report &r);
-// Runs the call of o.sample with different values, with and without a fault in its program, and
-// returns how many calls were made, or 0 if one had other bits.
-int calls_with_same_bits(const Op &op, const Options &o, const std::string &fault);
+// What calls of a program with a fault show beside the same calls without it.
+struct FaultyCalls {
+    int calls = 0;
+    bool have_same_bits = true;
+    std::string wrong;  // how the first result that violates the contract does so; "" if none does
+};
+// Makes the call of o.sample with different values, with and without a fault in its program, until
+// a result with the fault is wrong.
+FaultyCalls try_other_values(const Op &op, const Options &o, const std::string &fault);
 // Returns the samples that check_ascend runs with --quick, and in which it looks for races.
 std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtypes);
 // Checks that kernels have no races, access nothing out of bounds and read nothing that wasn't
 // written.
 void check_legality(const Op &op, const Options &o, Report &r);
+// The part of check_legality() that runs one kernel of the CPU under the address and the thread
+// sanitizer: all of its op's samples that are small enough.
+void check_sanitized(const Op &op, const Instance &kernel, Report &r);
 // Checks random calls (tools/check/fuzz.h).
 void check_fuzz(const Op &op, const Options &o, Report &r);
 // Checks the primitive of an op without a kernel against the reference.

@@ -55,6 +55,21 @@ void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng) {
     }
 }
 
+void fill_tiny(const Tensor &t, std::mt19937 &rng) {
+    if (!is_float(t.dtype())) return;
+    const int least = t.dtype() == DType::f64   ? -1074
+                      : t.dtype() == DType::f32 ? -149
+                      : t.dtype() == DType::f16 ? -24
+                                                : -133;
+    constexpr unsigned exponents = 32;
+    std::uniform_real_distribution<double> mantissa(1, 1.9);
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++) {
+        const int exponent = least + int(rng() % exponents);
+        flat.set({i}, std::ldexp(mantissa(rng), exponent) * (rng() % 2 ? -1 : 1));
+    }
+}
+
 void fill_every_value(const Tensor &t) {
     if (!is_float(t.dtype()) || bytes_of(t.dtype()) != 2) return;
     const Tensor dense = Tensor::empty({t.elements()}, t.dtype());
@@ -77,7 +92,7 @@ void fill_integers(const Tensor &t, std::mt19937 &rng) {
 }
 
 void fill_breakpoints(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
-    std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
+    std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 4, -4, 6, -6};
     for (double v : own) {
         if (v == double(float(bfloat16(float(v)))) && std::fabs(v) < 1e3)
             all.insert(all.end(), {v, -v});

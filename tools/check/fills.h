@@ -20,6 +20,10 @@ inline constexpr int many_specials = 200;
 // dtype, else from 2^-20 to 2^8.
 void fill_magnitudes(const Tensor &t, bool extreme, std::mt19937 &rng);
 
+// Fills a tensor of floats with subnormal numbers and with the smallest normal ones, of either
+// sign.
+void fill_tiny(const Tensor &t, std::mt19937 &rng);
+
 // Fills a tensor of f16 or bf16 with every value of the dtype in turn, NaN and Inf too.
 void fill_every_value(const Tensor &t);
 

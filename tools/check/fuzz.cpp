@@ -54,13 +54,22 @@ public:
             c.sample = problem(c);
         for (auto &t : op_.sig.inputs)
             if (chance(3)) c.layouts[t.name] = input_layout(int(op_.extents_of(t).size()));
+        if (op_.form == Form::elementwise && chance(6)) broadcast_inputs(c);
+        c.first_axis = op_.form == Form::plain && !op_.axis.empty() && chance(6);
         for (size_t k = 0; k < op_.sig.outputs.size(); k++)
-            if (chance(2)) c.layouts[op_.sig.outputs[k].name] = output_layout(k);
+            if (!c.first_axis && chance(2)) c.layouts[op_.sig.outputs[k].name] = output_layout(k);
         choose_values(c);
         return c;
     }
 
 private:
+    // Broadcasts most inputs along one dimension each, so that few dimensions can be joined.
+    void broadcast_inputs(FuzzCase &c) {
+        for (auto &t : op_.sig.inputs) {
+            const size_t rank = op_.extents_of(t).size();
+            if (rank > 0 && !chance(3)) c.layouts[t.name] = "still" + std::to_string(rng_() % rank);
+        }
+    }
     // Chooses one kind of values: a NaN would hide other errors.
     void choose_values(FuzzCase &c) {
         if (chance(4)) {
@@ -71,6 +80,11 @@ private:
         // A product of many integers is 0 in all but some of its bits.
         if (op_.form == Form::reduction && chance(6)) {
             c.lonely = true;
+            return;
+        }
+        if (op_.form == Form::elementwise && !has_ulps(op_) && chance(8)) {
+            const TensorSpec &t = one_of(op_.sig.inputs);
+            if (t.dtype == "T" && t.name != "dy") c.tiny = t.name;
             return;
         }
         if (chance(3)) {
@@ -307,6 +321,7 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
     for (auto &[name, value] : c.sample.attrs)
         with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.breakpoints) with([](FuzzCase &f) { f.breakpoints = false; });
+    if (!c.tiny.empty()) with([](FuzzCase &f) { f.tiny = ""; });
     if (c.every_value) with([](FuzzCase &f) { f.every_value = false; });
     if (c.constants) with([](FuzzCase &f) { f.constants = false; });
     if (c.integers) with([](FuzzCase &f) { f.integers = false; });

@@ -30,6 +30,9 @@ namespace halyard::check {
 //   axis0     rows go along the first dimension, as the attribute axis says, and so do results
 //   wide      magnitudes from 2^-20 to 2^8
 //   extreme   magnitudes of all finite numbers of the dtype
+//   tiny:x    input x has subnormal numbers and small normal ones; results that are no usual
+//   numbers
+//             aren't compared
 //   every     floats of 16 bits have every value, one after the other
 //   every:x   only those of input x
 //   integers  small integers, most of them 0: sums and products of them are exact in all dtypes
@@ -47,6 +50,7 @@ struct FuzzCase {
     bool breakpoints = false, constants = false, integers = false, every_value = false,
          lonely = false, first_axis = false;
     std::string every_value_of;  // with every_value: the only input; "" for all
+    std::string tiny;            // the input with tiny numbers; "" for none
     int specials = 0, seed = 1;
     // Returns the line of text, which parse_fuzz_case() reads.
     std::string text() const;

@@ -29,6 +29,7 @@ std::string FuzzCase::text() const {
         s += " " + name + ":" + how;
     if (magnitudes == Magnitudes::wide) s += " wide";
     if (magnitudes == Magnitudes::extreme) s += " extreme";
+    if (!tiny.empty()) s += " tiny:" + tiny;
     if (every_value) s += " every" + (every_value_of.empty() ? "" : ":" + every_value_of);
     if (integers) s += " integers";
     if (breakpoints) s += " bends";
@@ -61,6 +62,8 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
             c.breakpoints = true;
         else if (w == "constants")
             c.constants = true;
+        else if (w.starts_with("tiny:"))
+            c.tiny = w.substr(at + 1);
         else if (w == "every")
             c.every_value = true;
         else if (w.starts_with("every:")) {
@@ -166,6 +169,14 @@ Shape index_of_line(const Shape &lines, int64_t line) {
     return at;
 }
 
+// Returns the value of the element that decides: one less or more than the others, if the dtype has
+// such a number.
+double odd_value(DType t, double common, int seed) {
+    if (t == DType::boolean) return 1 - common;
+    const bool has_less = common > 0 || t != DType::u8;
+    return common + (has_less && seed % 4 < 2 ? -1 : 1);
+}
+
 // Sets all elements to 0, or to 1 if the seed is odd, except one among those that are reduced into
 // one: the first, the last or any. That one decides any(), the minimum and the product. Of every
 // fifth line all elements are alike, so that what a line before has left would show.
@@ -173,7 +184,7 @@ void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
     if (t.elements() == 0 || t.rank() == 0) return;
     const std::vector<bool> folded = dimensions_folded(op, t);
     const double common = seed % 2;
-    const double odd = common + (is_float(t.dtype()) && seed % 4 < 2 ? -1 : 1);
+    const double odd = odd_value(t.dtype(), common, seed);
     Shape lines = t.shape();
     for (int d = 0; d < t.rank(); d++)
         if (folded[size_t(d)]) lines[d] = 1;
@@ -188,7 +199,7 @@ void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
                     : which == 1 ? t.size(d) - 1
                                  : int64_t(rng() % uint64_t(t.size(d)));
         }
-        t.set(at, t.dtype() == DType::boolean ? 1 - common : odd);
+        t.set(at, odd);
     }
 }
 
@@ -304,6 +315,7 @@ private:
         if (!usual && !is_bounded && !(extreme && is_factor)) fill_magnitudes(t, extreme, rng);
         const bool swept = f_.every_value_of.empty() || f_.every_value_of == spec.name;
         if (f_.every_value && swept && !is_factor) fill_every_value(t);
+        if (f_.tiny == spec.name && !is_bounded) fill_tiny(t, rng);
         if (f_.integers && !is_bounded) fill_integers(t, rng);
         if (f_.breakpoints) {
             fill_breakpoints(t, reals, rng);
@@ -318,6 +330,8 @@ private:
     // Returns how the result violates the contract. Where NaN and Inf are among the inputs, other
     // elements of a function of one number are as exact as usual.
     std::string error_of(const std::string &output, const Tensor &y) const {
+        if (!f_.tiny.empty())
+            return compare_conditioned(op_, output, usual_where_expected(output, y), c_.problem);
         const bool specials = f_.specials || f_.every_value;
         const bool usual = !specials && !f_.constants &&
                            f_.magnitudes == FuzzCase::Magnitudes::usual;
@@ -348,6 +362,18 @@ private:
         Array all = array_of(y);
         for (size_t i = 0; i < all.v.size(); i++)
             if (!std::isfinite(all.v[i]) || !std::isfinite(want.v[i])) all.v[i] = want.v[i];
+        return tensor_of(all, y.dtype());
+    }
+    // Returns the result with the expected values where those are no usual numbers: beside tiny
+    // numbers a formula of several underflows or overflows in between.
+    Tensor usual_where_expected(const std::string &output, const Tensor &y) const {
+        const Array &want = c_.problem.tensors.at(output);
+        Array all = array_of(y);
+        const auto is_usual = [](double v) {
+            return std::fabs(v) > 0x1p-10 && std::fabs(v) < 0x1p10;
+        };
+        for (size_t i = 0; i < all.v.size(); i++)
+            if (!is_usual(want.v[i])) all.v[i] = want.v[i];
         return tensor_of(all, y.dtype());
     }
     // Throws if the op's conditions reject the sample, for which the reference isn't defined.

@@ -144,6 +144,16 @@ void check_kernel(const Op &op, const Instance &i, int64_t work,
 
 }  // namespace
 
+void check_sanitized(const Op &op, const Instance &kernel, Report &r) {
+    if (!fs::exists(runner("")))
+        return r.skip("legality: this build is instrumented itself, or not whole");
+    for (const char *sanitizer : {"address", "thread"}) {
+        Instance i = kernel;
+        i.sanitizer = sanitizer;
+        check_kernel(op, i, host_work, {}, r);
+    }
+}
+
 void check_legality(const Op &op, const Options &o, Report &r) {
     if (!fs::exists(runner("")))
         return r.skip("legality: this build is instrumented itself, or not whole");
@@ -160,8 +170,8 @@ void check_legality(const Op &op, const Options &o, Report &r) {
     }
     if (!o.legality) return;
     for (auto &v : op.variants) {
+        if (v.extension != Extension::none) continue;  // those need AVX-512
         for (const char *sanitizer : {"address", "thread"}) {
-            if (v.extension != Extension::none) continue;  // those need AVX-512
             Instance i;
             i.dtypes = op.dtypes[0];
             i.variant = v.name;

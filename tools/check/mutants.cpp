@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <random>
 #include <sstream>
 
@@ -37,6 +36,8 @@ using Faults = std::vector<std::string>;
 constexpr const char *all_numbers = "all numbers";
 // The name of the calls that are made of survivors only.
 const std::string search_check = "search";
+// The name of the part of `check --legality` that tries survivors only.
+const std::string sanitizers = "legality";
 constexpr unsigned search_seed = 77;  // other calls than those of the checks
 // The kind of fault that matters only where both sides of a comparison are equal (dsl/mutate.cpp).
 constexpr const char *wrong_comparison = "wrong-comparison";
@@ -338,6 +339,18 @@ public:
         }
     }
 
+    // Runs the op's samples on the faulty kernel under the sanitizers. Sends "caught ..." for what
+    // they report, unless they report something about the right kernel too.
+    void sanitize(const std::string &fault) {
+        const OpPtr op = op_table().make(choice_.kernel.op);
+        Report of_right, of_faulty;
+        check_sanitized(*op, instance_of(choice_.kernel), of_right);
+        if (of_right.failed) return;
+        check_sanitized(*op, instance_of(choice_.kernel, fault), of_faulty);
+        if (of_faulty.failed)
+            send_("caught " + sanitizers + ": " + one_line(of_faulty.failures[0]));
+    }
+
     // Runs the checks on a kernel that aborts at the place of the fault.
     void reach(const std::string &fault) {
         set_threads(2);
@@ -403,8 +416,11 @@ private:
         const OpPtr op = op_table().make(choice_.kernel.op);
         run_checks(*op, {{"ascend", check_ascend}}, o);
         if (was_caught_) return;
-        const int calls = calls_with_same_bits(*op, o, fault.substr(0, in));
-        if (calls > 0) send_("bits " + std::to_string(calls));
+        const FaultyCalls found = try_other_values(*op, o, fault.substr(0, in));
+        if (!found.wrong.empty())
+            send_("caught " + search_check + ": " + one_line(found.wrong));
+        else if (found.have_same_bits)
+            send_("bits " + std::to_string(found.calls));
     }
     Options options_for(const std::string &fault) const {
         Options o;
@@ -604,6 +620,36 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
         });
 }
 
+// Returns what follows the last message that begins with `word`; "" if there is none.
+std::string last_message(const JobResult &r, const std::string &word) {
+    const auto last = std::find_if(
+        r.messages.rbegin(), r.messages.rend(),
+        [&](const std::string &line) { return line.starts_with(word + " "); });
+    return last == r.messages.rend() ? "" : last->substr(word.size() + 1);
+}
+
+// Tries the sanitizers on the survivors whose places are executed: they see races and accesses out
+// of bounds that leave the results right.
+void try_sanitizers(const std::vector<Choice> &chosen, const MutantOptions &o,
+                    std::vector<Mutant> &all) {
+    std::vector<size_t> survivors;
+    for (size_t i = 0; i < all.size(); i++)
+        if (all[i].status == Mutant::survived && all[i].reached) survivors.push_back(i);
+    pool_of(o).run(
+        survivors.size(),
+        [&](size_t i, const ProcessPool::Send &send) {
+            MutantRunner(chosen[survivors[i]], o, send).sanitize(all[survivors[i]].fault);
+        },
+        [&](size_t i, const JobResult &r) {
+            const std::string found = last_message(r, "caught");
+            if (found.empty()) return;
+            Mutant &m = all[survivors[i]];
+            m.status = Mutant::caught;
+            m.caught_by.push_back(sanitizers);
+            m.output = found;
+        });
+}
+
 // Returns the indices of the survivors whose places no call has executed yet.
 std::vector<size_t> unreached_survivors(const std::vector<Choice> &chosen,
                                         const std::vector<Mutant> &all) {
@@ -614,14 +660,6 @@ std::vector<size_t> unreached_survivors(const std::vector<Choice> &chosen,
             indices.push_back(i);
     }
     return indices;
-}
-
-// Returns what follows the last message that begins with `word`; "" if there is none.
-std::string last_message(const JobResult &r, const std::string &word) {
-    const auto last = std::find_if(
-        r.messages.rbegin(), r.messages.rend(),
-        [&](const std::string &line) { return line.starts_with(word + " "); });
-    return last == r.messages.rend() ? "" : last->substr(word.size() + 1);
 }
 
 // Searches a call that executes the place of each survivor that no check reaches, and makes it with
@@ -727,39 +765,9 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());
         });
     find_reached(chosen, o, all);
+    try_sanitizers(chosen, o, all);
     search_calls(chosen, o, all);
     return all;
-}
-
-const std::string *reason_for(const std::map<std::string, std::string> &survivors,
-                              const Mutant &m) {
-    Mutant anywhere = m;
-    anywhere.place = "";
-    for (const std::string &text : {m.text(), anywhere.text()}) {
-        const std::string any_number = text.substr(0, text.rfind(" #")) + " #*";
-        const std::string any_call = text.substr(0, text.find(" in '")) + " in *";
-        for (const std::string &name : {text, any_number, any_call})
-            if (const auto it = survivors.find(name); it != survivors.end()) return &it->second;
-    }
-    return nullptr;
-}
-
-std::map<std::string, std::string> read_survivors(const std::string &path) {
-    std::ifstream file(path);
-    if (!file) throw IoError(path, "can't be read");
-    std::map<std::string, std::string> known;
-    int number = 0;
-    for (std::string line; std::getline(file, line);) {
-        number++;
-        if (line.empty() || line[0] == '#') continue;
-        const size_t at = line.find(" -- ");
-        if (at == std::string::npos) {
-            throw IoError(path, "line " + std::to_string(number) + " is '" + line +
-                                    "', expected 'op/variant kind: place -- why'");
-        }
-        known[line.substr(0, at)] = line.substr(at + 4);
-    }
-    return known;
 }
 
 }  // namespace halyard::check

@@ -29,7 +29,8 @@ struct Mutant {
     Status status = survived;
     bool reached = false;                // survived: a call executed its place
     bool compares_one_number = false;    // survived: a comparison in a function of one number
-    std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang", "search"
+    std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang", "search",
+                                         // "legality"
     // The first failure, the compiler's message, why a known survivor survives, or the call that
     // executes its place if no check does.
     std::string output;

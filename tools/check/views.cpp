@@ -156,18 +156,27 @@ void check_long_rows(const Op &op, const Options &o, Report &r) {
     }
 }
 
+// Returns the name of one of the op's inputs of type T other than dy; "" if there is none.
+std::string one_input(const Op &op, int number) {
+    std::vector<std::string> names;
+    for (auto &t : op.sig.inputs)
+        if (t.dtype == "T" && t.name != "dy") names.push_back(t.name);
+    return names.empty() ? "" : names[size_t(number) % names.size()];
+}
+
 // Chooses one of several kinds of values, by a number that counts. Formulas of several numbers
 // overflow in between, so only functions of one number get those of all magnitudes.
 void choose_values(const Op &op, FuzzCase &c, int number) {
     using enum FuzzCase::Magnitudes;
     if (!has_ulps(op)) {
-        switch (number % 7) {
+        switch (number % 8) {
         case 0: c.integers = true; break;
         case 1: c.magnitudes = wide; break;
         case 2: break;
         // Of several special values together, references and kernels may overflow otherwise.
         case 3: c.specials = op.sig.inputs.size() == 1 ? many_specials : 0; break;
         case 4: c.constants = true; break;
+        case 5: c.tiny = one_input(op, number / 8); break;
         default: c.breakpoints = true;
         }
         return;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "dsl/kernel_faults.h"
 #include "dsl/mutate.h"
 #include "registry/base/error.h"
+#include "registry/base/program.h"
 
 namespace halyard::check {
 namespace {
@@ -223,6 +225,37 @@ TEST(Mutants, ProductsOfIntegersAreChecked) {
 }
 
 // An index outside of x takes the fill.
+// A minimum of bytes shows a lost row only where one byte is less than all others.
+TEST(Mutants, AByteThatDecidesIsChecked) {
+    const Mutant m = tried("reduce_min",
+                           "reduce_min/rows u8/baseline overwrites: store to rows #4");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
+// The constant is in the logarithm of subnormal numbers.
+TEST(Mutants, TinyNumbersOfAFormulaOfSeveralAreChecked) {
+    const Mutant m = tried("xlogy_da", "xlogy_da f32/baseline wrong-pad: constant in da #17");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
+// The window before the first is never the one that an element won: only the access is wrong.
+TEST(Mutants, SanitizersFindAnAccessThatChangesNoResult) {
+    if (!std::filesystem::exists(installed("libexec/halyard") / "kernel_runner_address"))
+        GTEST_SKIP() << "this build is instrumented itself";
+    const Mutant m = tried(
+        "max_pool2d_dx",
+        "max_pool2d_dx f32/baseline reduction-bounds: loop sum.s1.r$y begins early #3");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+    EXPECT_EQ(m.caught_by, std::vector<std::string>{"legality"});
+}
+
+// Of an odd power's sign only few exponents show how its half is rounded, 3 for example.
+TEST(Mutants, AProgramsFaultIsTriedWithManyValues) {
+    const Mutant m = tried("pow_da",
+                           "pow_da f16/ascend wrong-rounding: vec_conv in 'd0=1 d1=1 d2=1'");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
 TEST(Mutants, IndicesOutsideAreChecked) {
     MutantOptions o = options({"gather_kernel"}, 0,
                               {"gather_kernel/points i32/avx2 wrong-input: load of fill in y #4"});

@@ -83,6 +83,15 @@ TEST_F(Output, MayBeADevice) {
     EXPECT_NE(halyard("lower relu -o /dev/stdout").out.find("produce y"), std::string::npos);
 }
 
+// Of several variants one may have no name: it takes every call.
+TEST_F(Output, ShowsTheVariantWithoutAName) {
+    const std::string first = halyard("lower max_pool2d").out;
+    const std::string unnamed = halyard("lower max_pool2d --variant unnamed").out;
+    EXPECT_EQ(first.find("best"), std::string::npos) << first;
+    EXPECT_NE(unnamed.find("best"), std::string::npos) << unnamed;
+    expect_rejected("lower softmax --variant unnamed", "[softmax] no variant 'unnamed', there are");
+}
+
 TEST_F(Output, RejectsInputsThatAreNoFiles) {
     ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
     expect_rejected("run relu --in pipe --out-dir o", "[pipe] is a pipe, expected a .npy file");

@@ -68,6 +68,15 @@ Instance ascend_instance_of(const OpRecord &op, const TextForm &form, const Lowe
     return i;
 }
 
+// Returns the variant that --variant names; without it the first that every CPU of a level can run.
+// "unnamed" is the one without a name beside others with names.
+std::string cpu_variant(const OpRecord &op, const std::string &variant) {
+    const bool has_unnamed = std::ranges::count(op.variants, "", &VariantSpec::name) > 0;
+    if (variant == "unnamed" && has_unnamed) return "";
+    if (!variant.empty()) return variant_called(op, variant);
+    return std::ranges::find(op.variants, Extension::none, &VariantSpec::extension)->name;
+}
+
 // Returns the variant of the op's GPU kernel: the last one, which takes every shape.
 std::string gpu_variant(const Op &op, const std::string &dtypes, const std::string &variant) {
     const std::string why = gpu::no_kernel_reason(op, dtypes);
@@ -93,14 +102,13 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
         throw AttrError(op.name, std::string(o.strict ? "--strict" : "--shape") +
                                      " does nothing for " + i.backend);
     }
-    const std::string variant = variant_called(op, o.variant);
     if (i.backend != "cpu") {
         refuse_isa(op, i.backend, o.isa);
+        const std::string variant = variant_called(op, o.variant);
         i.variant = gpu_variant(*op_table().make(op.name), i.dtypes, variant);
         return i;
     }
-    const auto best = std::ranges::find(op.variants, Extension::none, &VariantSpec::extension);
-    i.variant = variant.empty() ? best->name : variant;
+    i.variant = cpu_variant(op, o.variant);
     i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
     return i;
 }
@@ -190,9 +198,10 @@ void add_lower(CLI::App &app, Run &selected) {
     sub->add_option(
         "--isa", o->isa,
         "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any is possible");
-    sub->add_option(
-        "--variant", o->variant,
-        "One of the op's variants; default: its first, on a GPU the one that takes every shape");
+    sub->add_option("--variant", o->variant,
+                    "One of the op's variants, \"unnamed\" for the one without a name; default: "
+                    "its first, on a "
+                    "GPU the one that takes every shape");
     sub->add_option("--dtype", o->dtype,
                     "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
     sub->add_option("--picks", o->tunables, "A value for a tunable of the schedule: rows=4")
