@@ -116,8 +116,10 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
         const Expr high = reinterpret(t, reinterpret(UInt(64), a) &
                                              Internal::make_const(UInt(64), 0xfffffffff8000000u));
         const Expr low = strict_float((a - high) * (a + high));
-        return select(is_nan(x), x,
-                      f("exp", strict_float(high * high) * c(factor)) * f("exp", low * c(factor)));
+        // A product that isn't strict is compiled to one exp of the sum of both parts, where x is a
+        // scalar.
+        const Expr of_high = f("exp", strict_float(high * high) * c(factor));
+        return select(is_nan(x), x, strict_float(of_high * f("exp", low * c(factor))));
     };
     if (name == "gaussian") return exp_of_square(-0.5);
     if (name == "exp_minus_square") return exp_of_square(-1);

@@ -275,6 +275,25 @@ TEST(Fuzz, EveryValueOf16BitsIsChecked) {
         r.failures, [](auto &failure) { return failure.find(" every ") != std::string::npos; }));
 }
 
+// e^(-x^2) is the product of two exponentials, because an error of one ulp in x^2 would be x^2 ulps.
+// Where x is broadcast LLVM joined them to one.
+TEST(Fuzz, ExponentialsOfScalarsAreNotJoined) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    const OpPtr op = op_table().make("erfc_dx");
+    const std::string call = "f64/baseline d0=1 d1=300 d2=7 x:still2 wide seed:700";
+    EXPECT_EQ(run_fuzz_case(*op, parse_fuzz_case(*op, call)), "");
+}
+
+TEST(Fills, TinyNumbersAreSubnormalOrNearly) {
+    std::mt19937 rng(3);
+    const Tensor filled = Tensor::empty({4, 50}, DType::f32);
+    fill_tiny(filled, rng);
+    for (const double v : filled.to_vector<double>()) {
+        EXPECT_NE(v, 0);
+        EXPECT_LT(std::fabs(v), 0x1p-116);
+    }
+}
+
 TEST(Fills, IntegersAreExactIn16Bits) {
     std::mt19937 rng(3);
     for (const DType t : {DType::f16, DType::bf16, DType::f32}) {
