@@ -506,6 +506,12 @@ private:
         return marked;
     }
 
+    // Returns the stride that the next dimension of a dense tensor has.
+    static int32_t dense_step(const halide_dimension_t &d) {
+        const int64_t step = int64_t(d.stride) * std::max(d.extent, 1);
+        return step > INT32_MAX ? d.stride : int32_t(step);
+    }
+
     Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy,
                         const Shape &copy_shape) const {
         Plan::Buffer b;
@@ -518,9 +524,12 @@ private:
                 bad_shape("an extent or stride of " + l.shape.text() + " is past 2^31-1");
             b.dims[d] = halide_dimension_t(0, int32_t(l.shape[from]), int32_t(l.strides[from]));
         }
-        // Halide rejects inputs whose dimension 0 has another stride than 1, even at an extent
-        // of 1.
-        if (b.rank && b.dims[0].extent <= 1) b.dims[0].stride = 1;
+        // Kernels that are compiled for dense tensors reject another stride, even of a dimension
+        // along which no step is taken.
+        for (int d = 0; d < b.rank; d++) {
+            if (b.dims[d].extent > 1) continue;
+            b.dims[d].stride = d == 0 ? 1 : dense_step(b.dims[d - 1]);
+        }
         for (int64_t s : l.outer)
             b.outer.push_back(s * b.bytes_per_element);
         b.copy_order = copy;

@@ -15,6 +15,7 @@
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/planner.h"
+#include "tests/registry/has_kernels.h"
 
 namespace halyard {
 namespace {
@@ -40,13 +41,6 @@ std::string differing(const std::vector<std::string> &a, const std::vector<std::
     return a.size() == b.size() ? names : " their number";
 }
 
-bool has_baseline() {
-    const auto &all = library().at("relu").kernels;
-    return std::any_of(all.begin(), all.end(), [](const KernelEntry &k) {
-        return k.backend == "cpu" && k.isa == Isa::baseline;
-    });
-}
-
 Isa planned() {
     const RegisteredOp &op = library().at("relu");
     const OperandMeta meta = meta_of(Tensor::ones({1000}));
@@ -54,7 +48,7 @@ Isa planned() {
 }
 
 TEST(Reproducible, EveryCpuGivesTheSameBits) {
-    if (!has_baseline()) GTEST_SKIP() << "this build has no baseline kernels";
+    if (!has_kernels(Isa::baseline)) GTEST_SKIP() << "this build has no baseline kernels";
     const auto expected = bits("HALYARD_REPRODUCIBLE=1 HALYARD_ISA=baseline HALYARD_THREADS=1");
     ASSERT_GT(expected.size(), 200u);
     for (int isa = 0; isa <= int(host_isa()); isa++) {
@@ -74,13 +68,13 @@ TEST(Reproducible, EveryCpuGivesTheSameBits) {
 }
 
 TEST(Reproducible, InstructionSetsDifferWithoutIt) {
-    if (!has_baseline() || host_isa() == Isa::baseline)
+    if (!has_kernels(Isa::baseline) || host_isa() == Isa::baseline)
         GTEST_SKIP() << "only one instruction set here";
     EXPECT_NE(differing(bits("HALYARD_ISA=baseline"), bits("")), "");
 }
 
 TEST(Reproducible, CanBeSwitched) {
-    if (!has_baseline()) GTEST_SKIP() << "this build has no baseline kernels";
+    if (!has_kernels(Isa::baseline)) GTEST_SKIP() << "this build has no baseline kernels";
     const Isa otherwise = planned();
     set_reproducible(true);
     EXPECT_TRUE(reproducible());

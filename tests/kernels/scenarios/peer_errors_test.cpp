@@ -22,6 +22,8 @@ const std::map<std::string, std::string> behind = {
     {"atan2", "PyTorch's (SLEEF) is the closer"},
     {"tanh", "one element of 32768 has 2.3 times the largest error"},
     {"erfc", "PyTorch's (SLEEF) is the closer"},
+    {"log1p", "without AVX2 one element of 32768 has 2.1 times the largest error"},
+    {"matmul", "without AVX-512 a largest error of 2.3 times, and an rms of 1.21"},
     {"mish", "exp and log1p one after the other, in f32"},
     {"gelu_tanh", "a hundredth of its largest error, and an rms of 1.28"},
     {"softmax", "a mean of 1.48 and an rms of 1.60 in rows of 33"},

@@ -275,8 +275,8 @@ TEST(Fuzz, EveryValueOf16BitsIsChecked) {
         r.failures, [](auto &failure) { return failure.find(" every ") != std::string::npos; }));
 }
 
-// e^(-x^2) is the product of two exponentials, because an error of one ulp in x^2 would be x^2 ulps.
-// Where x is broadcast LLVM joined them to one.
+// e^(-x^2) is the product of two exponentials, because an error of one ulp in x^2 would be x^2
+// ulps. Where x is broadcast LLVM joined them to one.
 TEST(Fuzz, ExponentialsOfScalarsAreNotJoined) {
     if (op_table().names().empty()) list_all_ops(op_table());
     const OpPtr op = op_table().make("erfc_dx");
