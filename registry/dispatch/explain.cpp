@@ -53,7 +53,7 @@ Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, c
 
 std::string label_of(const KernelEntry &k) {
     const std::string device = k.backend == "ascend" ? simulated_device().chip() : k.backend;
-    return device + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) +
+    return device + " " + k.dtypes + " " + (k.variant.empty() ? "(unnamed variant)" : k.variant) +
            (k.backend == "cpu" ? std::string(" ") + name_of(k.isa) : "");
 }
 

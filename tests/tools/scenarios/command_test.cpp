@@ -450,7 +450,7 @@ TEST_F(Command, TakesTheNamesOfAscendChips) {
         expect_text("check relu --quick --device " + chip, " 0 failed");
         expect_text("bench " + problem + chip, "relu f32, " + chip + " ");
         expect_text("profile " + problem + chip, "relu d0=1 d1=1 d2=8192 on " + chip + ": ");
-        expect_text("explain " + problem + chip, "-> " + chip + " f32 (only variant): chosen");
+        expect_text("explain " + problem + chip, "-> " + chip + " f32 (unnamed variant): chosen");
         expect_text("lower --to dv " + problem + chip, "# relu f32 ascend: " + chip + ";");
         expect_text("lower --to dv " + problem + chip, "\nprogram relu " + chip + " ");
         expect_text("lower --to ascendc " + problem + chip, " for " + chip + ", schedule ");

@@ -26,7 +26,12 @@ std::map<std::string, std::string> known_survivors() {  // installed with the co
 }
 
 void show_progress(size_t done, size_t all, const std::string &doing) {
-    if (!isatty(STDERR_FILENO)) return;
+    if (!isatty(STDERR_FILENO)) {
+        constexpr size_t lines = 20;  // in a log
+        if (all >= lines && lines * done / all > lines * (done - 1) / all)
+            std::fprintf(stderr, "%zu of %zu: %.90s\n", done, all, doing.c_str());
+        return;
+    }
     constexpr size_t width = 30;
     const size_t full = width * done / all;
     std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %.90s", std::string(full, '=').c_str(),
