@@ -13,7 +13,7 @@ constexpr int unused_bits = 8;
 constexpr double step = 0x1p-24;
 
 struct DropoutKernel : Draws {
-    DropoutKernel() : Draws("dropout_kernel", "x[..n] -> y[..n] mask:bool[..n]") {
+    DropoutKernel() : Draws("dropout_kernel", "x[n] -> y[n] mask:bool[n]") {
         doc = "y = x / (1-p) where mask, else 0; mask = u >= p, u uniform in [0, 1) of 24 bits";
         contract = {Contract::elementwise, 1.5};
         // In the last four samples p is the number that element 3, 20, 37 or 54 draws: one element
@@ -75,7 +75,7 @@ struct DropoutKernel : Draws {
 
 // dx = dy / (1-p) if mask, else 0
 struct DropoutKernelDx : Op {
-    DropoutKernelDx() : Op("dropout_kernel_dx", "mask:bool[..n] dy[..n] -> dx[..n]") {
+    DropoutKernelDx() : Op("dropout_kernel_dx", "mask:bool[n] dy[n] -> dx[n]") {
         internal = true;
         contract = {Contract::elementwise, 1.5};
         samples = {"n=1", "n=63", "n=1000"};

@@ -148,7 +148,7 @@ int writes_its_input(void **args) {
 }
 int crashes(void **args) {
     if (Elements(args[1]).extent(0) == 5) {
-        std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler, which reports and exits
+        signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler, which reports and exits
         raise(SIGSEGV);
     }
     return right(args);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "primitives/composites/indexing/indexing.h"
 #include "primitives/composites/places.h"
@@ -104,7 +105,9 @@ Taps transposed_taps(const char *name, const Tensor &place, const Tensor &weight
 
 // Returns the elements of dimension `d` that are nearest to the outputs.
 Tensor picked(const Tensor &x, int d, const Axis &axis, Mode mode) {
-    std::vector<int32_t> places(static_cast<size_t>(axis.m));
+    // A tensor counts against the limit of memory.
+    const Tensor indices = Tensor::empty({axis.m}, DType::i32);
+    const std::span<int32_t> places(indices.data<int32_t>(), size_t(axis.m));
     for (int64_t i = 0; i < axis.m; i++) {
         long double at = mode == nearest_exact || axis.coordinates == half_pixel
                              ? std::floor(axis.at(i, 0.5))
@@ -112,10 +115,10 @@ Tensor picked(const Tensor &x, int d, const Axis &axis, Mode mode) {
         if (axis.coordinates == align_corners) at = std::round(axis.source(i));
         places[size_t(i)] = int32_t(axis.clipped(at));
     }
-    if (axis.n == axis.m && std::is_sorted(places.begin(), places.end()) &&
-        std::adjacent_find(places.begin(), places.end()) == places.end())
+    if (axis.n == axis.m && std::ranges::is_sorted(places) &&
+        std::ranges::adjacent_find(places) == places.end())
         return x;
-    return composite::index_select(x, Tensor::from(places, {axis.m}), d);
+    return composite::index_select(x, indices, d);
 }
 
 // Returns x[...,h,w] with its last axes, `rows` and `columns`, of another size.

@@ -1,4 +1,5 @@
 // dropout: one kernel draws the mask and applies it.
+#include "primitives/autograd/views.h"
 #include "primitives/composites/random/draw.h"
 #include "primitives/ops/dropout_kernel.h"
 
@@ -23,9 +24,12 @@ struct Dropout : Composite {
         if (!(p >= 0 && p <= 1))
             throw AttrError("dropout", "p is " + std::to_string(p) + ", expected 0 to 1");
         const GeneratorWords at = words_of(generator_of(call));
-        const auto [y, mask] = kernel::dropout(call[0], at.seed_lo, at.seed_hi, at.offset_lo,
+        // The kernel numbers the elements of one row: a view's rows would draw the same numbers.
+        const Tensor &x = call[0];
+        const Tensor row = reshaped(x, {x.elements()});
+        const auto [y, mask] = kernel::dropout(row, at.seed_lo, at.seed_hi, at.offset_lo,
                                                at.offset_hi, p);
-        return {y, mask};
+        return {reshaped(y, x.shape()), reshaped(mask, x.shape())};
     }
     void reference(Problem &p) const override {
         p.tensors["y"] = p("x");
