@@ -21,9 +21,9 @@ void require(Target target, const std::vector<Needed> &all, const std::string &c
         packages.push_back(n.packages);
     }
     if (programs.empty()) return;
-    throw Error(command, "--target " + name_of(target) + " needs " + join(programs, " and ") +
-                             ", which PATH doesn't have; Debian's packages: " +
-                             join(packages, " "));
+    throw Error(command,
+                "--target " + name_of(target) + " needs " + join(programs, " and ") +
+                    ", which PATH doesn't have; Debian's packages: " + join(packages, " "));
 }
 
 Tools tools_of_linux(Target target, const std::string &machine, const std::string &qemu,
@@ -39,8 +39,8 @@ Tools tools_of_board(const std::string &command) {
             {{"arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi"},
              {"qemu-system-arm", "qemu-system-arm"}},
             command);
-    const std::string board = installed("share/halyard/export/project/c99/board/mps2_an386")
-                                  .string();
+    const std::string board =
+        installed("share/halyard/export/project/c99/board/mps2_an386").string();
     return {{"arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16",
              "-mfloat-abi=hard", "-nostartfiles", "-T", board + ".ld", board + ".c"},
             {"-lm"},

@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 // Chips have no files and no terminal; the test runs on an emulated board, if it fits.
 constexpr const char *no_board = "if(NOT CMAKE_SYSTEM_NAME STREQUAL \"Generic\")  # a chip without "
                                  "files and a terminal\n";
-constexpr const char *if_board = "if(CMAKE_CROSSCOMPILING_EMULATOR)  # of a board with a terminal\n";
+constexpr const char *if_board =
+    "if(CMAKE_CROSSCOMPILING_EMULATOR)  # of a board with a terminal\n";
 
 // Returns the lines that add the emulated board's start-up and memory to the test.
 std::string board_of(const std::string &name) {
