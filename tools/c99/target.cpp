@@ -8,36 +8,50 @@
 namespace halyard::c99 {
 namespace {
 
-// A program that a target needs, and Debian's packages for it.
+// What a target needs, with Debian's packages for it.
 struct Needed {
-    std::string program, packages;
+    std::string compiler, compiler_package, library_package, emulator, emulator_package;
 };
 
-void require(Target target, const std::vector<Needed> &all, const std::string &command) {
-    std::vector<std::string> programs, packages;
-    for (const Needed &n : all) {
-        if (has_program(n.program)) continue;
-        programs.push_back(n.program);
-        packages.push_back(n.packages);
-    }
-    if (programs.empty()) return;
-    throw Error(command,
-                "--target " + name_of(target) + " needs " + join(programs, " and ") +
-                    ", which PATH doesn't have; Debian's packages: " + join(packages, " "));
+// True if the compiler, which exists, finds the C library: it prints where that is.
+bool has_library(const std::string &compiler) {
+    const Ended ended = run_program({compiler, "-print-file-name=libm.a"}, Keep::output);
+    return ended.status == 0 && ended.text.find('/') != std::string::npos;
 }
 
-Tools tools_of_linux(Target target, const std::string &machine, const std::string &qemu,
-                     const std::string &library, const std::string &command) {
-    require(target, {{machine + "-gcc", "gcc-" + machine + " " + library}, {qemu, "qemu-user"}},
-            command);
-    return {{machine + "-gcc", "-static"}, {"-lm"}, {qemu}};
+void require(Target target, const Needed &needed, const std::string &command) {
+    std::vector<std::string> missing, packages;
+    const bool has_compiler = has_program(needed.compiler);
+    if (!has_compiler) {
+        missing.push_back(needed.compiler);
+        packages.push_back(needed.compiler_package);
+    }
+    if (!has_compiler || !has_library(needed.compiler)) {
+        missing.push_back("its C library");
+        packages.push_back(needed.library_package);
+    }
+    if (!has_program(needed.emulator)) {
+        missing.push_back(needed.emulator);
+        packages.push_back(needed.emulator_package);
+    }
+    if (missing.empty()) return;
+    throw Error(command, "--target " + name_of(target) + " needs " + join(missing, " and ") +
+                             ", which aren't on PATH or not installed; Debian's packages: " +
+                             join(packages, " "));
+}
+
+Tools tools_of_linux(Target target, const std::string &machine, const std::string &library,
+                     const std::string &qemu, const std::string &command) {
+    const std::string compiler = machine + "-gcc";
+    require(target, {compiler, "gcc-" + machine, library, qemu, "qemu-user"}, command);
+    return {{compiler, "-static"}, {"-lm"}, {qemu}};
 }
 
 // The board's start-up and memory are those of exported projects.
 Tools tools_of_board(const std::string &command) {
     require(Target::arm32m,
-            {{"arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi"},
-             {"qemu-system-arm", "qemu-system-arm"}},
+            {"arm-none-eabi-gcc", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm",
+             "qemu-system-arm"},
             command);
     const std::string board =
         installed("share/halyard/export/project/c99/board/mps2_an386").string();
@@ -70,12 +84,12 @@ Target target_of(const std::string &name, const std::string &command) {
 
 Tools tools_of(Target target, const std::string &command) {
     if (target == Target::arm64) {
-        return tools_of_linux(target, "aarch64-linux-gnu", "qemu-aarch64", "libc6-dev-arm64-cross",
+        return tools_of_linux(target, "aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-aarch64",
                               command);
     }
     if (target == Target::arm32a) {
-        Tools tools = tools_of_linux(target, "arm-linux-gnueabihf", "qemu-arm",
-                                     "libc6-dev-armhf-cross", command);
+        Tools tools = tools_of_linux(target, "arm-linux-gnueabihf", "libc6-dev-armhf-cross",
+                                     "qemu-arm", command);
         tools.compiler.push_back("-march=armv7-a+neon-vfpv4");
         return tools;
     }

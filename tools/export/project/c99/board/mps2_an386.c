@@ -1,13 +1,16 @@
-/* What a C program needs on a bare Cortex-M4 under QEMU (machine mps2-an386): the vectors, and newlib's
- * system calls, which semihosting passes to the emulator. QEMU loads the data and clears the rest. */
+/* What a C program needs on a bare Cortex-M4 under QEMU (machine mps2-an386): the vectors, and
+ * newlib's system calls, which semihosting passes to the emulator. QEMU loads the data and clears
+ * the rest. */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 extern char board_heap[], board_heap_end[], board_stack_end[];
 
 int main(void);
 void board_reset(void);
+void _fini(void);
 
 /* Calls of semihosting. */
 enum { sys_open = 1, sys_close = 2, sys_write = 5, sys_read = 6, sys_exit_extended = 0x20 };
@@ -18,6 +21,9 @@ static intptr_t semihosting(intptr_t call, const void *arguments) {
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
 }
+
+/* newlib's exit() calls it. */
+void _fini(void) {}
 
 void _exit(int status) {
     const intptr_t arguments[] = {0x20026 /* the application ends */, status};
@@ -110,9 +116,14 @@ void board_reset(void) {
     *(volatile uint32_t *)0xe000ed88 |= 0xfu << 20; /* access to the FPU */
     __asm__ volatile("dsb\n isb");
     *(volatile uint32_t *)0xe000ed14 |= 1u << 4; /* division by zero faults */
-    _exit(main());
+    exit(main());
 }
 
 __attribute__((section(".vectors"), used)) static void (*const vectors[])(void) = {
-    (void (*)(void))board_stack_end, board_reset, board_fault, board_fault,
-    board_fault,                     board_fault, board_fault};
+    (void (*)(void))board_stack_end,
+    board_reset,
+    board_fault,
+    board_fault,
+    board_fault,
+    board_fault,
+    board_fault};
