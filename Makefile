@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo nightly fuzz install package asan tsan onnx hosts format tidy lint clean help
+.PHONY: build test demo nightly fuzz install package asan tsan onnx hosts arm format tidy lint clean help
 
 build: ## install what is missing, configure, compile the kit into build/release; tests and examples are left to make test
 	@scripts/build.sh release
@@ -42,6 +42,9 @@ onnx: build ## ONNX's own node tests through the primitives; fetches the onnx wh
 
 hosts: build ## ops exported into PyTorch, with their gradients and compiled; fetches the torch wheel, several GB
 	@scripts/hosts.sh release
+
+arm: build ## LeNet-5 as C99 on ARM64, ARM32A and a Cortex-M4, in QEMU: the same bits; installs cross compilers and emulators
+	@scripts/arm.sh release
 
 format: ## rewrite the C++ sources with clang-format
 	@scripts/lint.sh format

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the build needs and is missing: the distribution's packages (scripts/packages.txt) and the Halide SDK (a wheel, into
 # .venv). Needs the network only when something is missing. Safe to run again at any time.
+# scripts/setup.sh --packages TABLE: only installs the packages of another table.
 # scripts/setup.sh --list [FILE]: only prints the packages for this system, or for the one that FILE, an os-release, describes.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+table=scripts/packages.txt
 
 # The column of scripts/packages.txt that this system has: "debian", "ubuntu-24.04", ...; the file stands for /etc/os-release.
 distribution() {
@@ -25,7 +27,7 @@ packages_of() {
         /^#/ { next }
         !column { for (i = 1; i <= NF; i++) if ($i == name) column = i; if (!column) exit 1; next }
         $column != "-" { print $column }
-    ' scripts/packages.txt
+    ' "$table"
 }
 
 # Prints those of the packages on standard input that are not installed.
@@ -106,10 +108,16 @@ if [ "${1:-}" = --list ]; then
     packages_of "$system"
     exit
 fi
-[ $# = 0 ] || die "usage: scripts/setup.sh [--list [FILE]]"
+only_packages=no
+if [ "${1:-}" = --packages ] && [ $# = 2 ]; then
+    table="$2" only_packages=yes
+elif [ $# != 0 ]; then
+    die "usage: scripts/setup.sh [--list [FILE] | --packages TABLE]"
+fi
 
 start="$EPOCHREALTIME"
 system="$(distribution /etc/os-release)"
+[ -n "$system" ] || [ "$only_packages" = no ] || die "$table has no column for this system; install by hand what Debian calls $(packages_of debian | tr '\n' ' ')"
 [ -n "$system" ] || die "scripts/packages.txt has no column for this system; install the equivalents by hand and set HALIDE_ROOT"
 [ "$system" = debian ] || say "set-up: the packages for $system are listed, but only Debian 12 is tested"
 packages="$(packages_of "$system" | missing_of "$system")"
@@ -118,6 +126,7 @@ if [ -n "$packages" ]; then
     # shellcheck disable=SC2086  # one word per package
     install_packages "$system" $packages
 fi
+[ "$only_packages" = no ] || exit 0
 [ -z "${HALIDE_ROOT:-}" ] || [ -e "$HALIDE_ROOT/include/Halide.h" ] || die "HALIDE_ROOT=$HALIDE_ROOT holds no include/Halide.h"
 requirements_here || install_requirements
 mkdir -p "$CCACHE_DIR" || die "cannot write $CCACHE_DIR; set XDG_CACHE_HOME to a folder that can be written"

@@ -71,6 +71,7 @@ check_other_machines() {
     # For other machines it is compiled, without their C library, if there is a compiler.
     "$halyard" export lenet5 --for c99 --target ARM32M -o cortex >out
     grep -q "cortex-m4" cortex/toolchain.cmake || fail "no toolchain"
+    if command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null; then build_project cortex; fi
     if command -v clang >/dev/null; then
         mkdir headers
         printf '#define INFINITY __builtin_inff()\n#define NAN __builtin_nanf("")\n' >headers/math.h

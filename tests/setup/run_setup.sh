@@ -22,6 +22,9 @@ expect base-devel 'ID=manjaro' 'ID_LIKE=arch'
 
 printf 'ID=void\n' >"$release"
 if scripts/setup.sh --list "$release" >/dev/null 2>&1; then fail "a system without a column was taken"; fi
+if scripts/setup.sh --packages >/dev/null 2>&1; then fail "a table without a name was taken"; fi
 if scripts/setup.sh --no-such-option >/dev/null 2>&1; then fail "an unknown option was taken"; fi
 columns="$(awk '!/^#/ { print NF }' scripts/packages.txt | sort -u)"
 [ "$columns" = 5 ] || fail "rows of scripts/packages.txt have these numbers of columns: $columns"
+columns="$(awk '!/^#/ { print NF }' scripts/arm_packages.txt | sort -u)"
+[ "$columns" = 3 ] || fail "rows of scripts/arm_packages.txt have these numbers of columns: $columns"

@@ -8,6 +8,7 @@
 #include "dsl/kernel.h"
 #include "dsl/op.h"
 #include "registry/op/op_record.h"
+#include "tools/c99/target.h"
 #include "tools/check/report.h"
 
 namespace halyard::check {
@@ -27,6 +28,7 @@ struct Options {
     std::string repro_options;
     std::string dtypes, variant;  // only these; "" is all
     std::string sample;           // check_ascend: only this one, in the program of `variant`
+    c99::Target target = c99::Target::x86;  // check_c99: the machine; x86 is this one
     // For check_exact:
     Tunables tunables;  // values of the tunables of the variant's schedule,
     std::string fault;  // the fault that is planted into its kernel (dsl/mutate.h; check_cuda too),
@@ -85,8 +87,8 @@ void check_exact_cuda(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample on the simulated Ascend device against the reference. check_op()
 // doesn't run it.
 void check_ascend(const Op &op, const Options &o, Report &r);
-// Checks every dtype and sample as a function in C99, compiled by the machine's C compiler, against
-// the reference. check_op() doesn't run it.
+// Checks every dtype and sample as a function in C99, compiled for o.target, against the
+// reference. check_op() doesn't run it.
 void check_c99(const Op &op, const Options &o, Report &r);
 // What calls of a program with a fault show beside the same calls without it.
 struct FaultyCalls {

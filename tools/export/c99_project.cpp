@@ -188,6 +188,18 @@ std::string test_of(const Exported &e) {
            "(" + arguments + ");\n" + comparisons + "}\n";
 }
 
+// Returns the bytes of the test's tensors, with expected results and bounds, and of what the
+// functions need.
+int64_t bytes_of_test(const std::vector<c99::CallSource> &calls) {
+    int64_t bytes = 0;
+    for (const c99::CallSource &call : calls) {
+        bytes += call.arena_bytes + call.constant_bytes;
+        for (const c99::Parameter &p : call.parameters)
+            bytes += p.shape.elements() * (int64_t(bytes_of(p.dtype)) + (p.is_output ? 16 : 0));
+    }
+    return bytes;
+}
+
 std::string test_source(const Project &project, const std::vector<Exported> &all) {
     std::set<std::string> helpers;
     for (const Exported &e : all) {
@@ -247,7 +259,7 @@ WrittenCalls write_c99_project(const Project &project, const std::vector<FixedOp
     const std::string test = test_source(project, all);
     fs::create_directories(folder);
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
-    write_build_files(project, words);
+    write_build_files(project, words, bytes_of_test(sources));
     write_text(folder / "README.md", filled(text_of(parts / "project/c99/README.md"), words));
     write_text(folder / "include" / (project.name + ".h"), header_of(project, all));
     write_text(folder / "src" / (project.name + ".c"), source);

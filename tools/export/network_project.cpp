@@ -189,6 +189,14 @@ std::string test_of(const CallSource &call, const Sample &sample, size_t number)
            arguments + ");\n" + comparisons + "}\n\n";
 }
 
+// Returns the bytes of a call's tensors.
+int64_t bytes_of_tensors(const CallSource &call) {
+    int64_t bytes = 0;
+    for (const Parameter &p : call.parameters)
+        bytes += p.shape.elements() * int64_t(bytes_of(p.dtype));
+    return bytes;
+}
+
 std::string test_source(const Project &project, const CallSource &call,
                         const std::vector<Sample> &samples) {
     std::string tests, calls, results;
@@ -244,7 +252,9 @@ WrittenNetwork write_network_project(const Project &project, const Network &netw
     const std::string test = test_source(project, source.call, samples);
     fs::create_directories(folder);
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
-    write_build_files(project, words);
+    write_build_files(project, words,
+                      written.written.arena_bytes + written.written.constant_bytes +
+                          int64_t(samples.size()) * bytes_of_tensors(source.call));
     write_text(folder / "README.md",
                filled(text_of(parts / "project/c99/network_README.md"), words));
     write_text(folder / "include" / (project.name + ".h"),

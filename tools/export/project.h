@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tools/c99/target.h"
 #include "tools/export/selection.h"
 
 namespace halyard::exporting {
@@ -18,11 +19,7 @@ enum class Host : uint8_t { c, c99, onnxruntime, torch };
 // Returns the host of a name of --for. Throws AttrError if there is none in this version.
 Host host_of(const std::string &name);
 
-// The machines that a project in C99 is built for, by MindSpore Lite's names.
-enum class Target : uint8_t { x86, arm64, arm32a, arm32m };
-
-// Returns the target of a name of --target. Throws AttrError if there is none.
-Target target_of(const std::string &name);
+using c99::Target;
 
 struct Project {
     std::filesystem::path folder;

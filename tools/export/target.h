@@ -8,7 +8,9 @@
 namespace halyard::exporting {
 
 // Writes CMakeLists.txt, with `words` filled in, CMakePresets.json and, for another machine,
-// toolchain.cmake.
-void write_build_files(const Project &project, std::map<std::string, std::string> words);
+// toolchain.cmake. `test_bytes` is the memory for constants, static memory and the test's tensors:
+// if that fits, ARM32M has the start-up of an emulated board for the test.
+void write_build_files(const Project &project, std::map<std::string, std::string> words,
+                       int64_t test_bytes);
 
 }  // namespace halyard::exporting

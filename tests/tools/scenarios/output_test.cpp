@@ -128,6 +128,13 @@ TEST_F(Output, RejectsOptionsWithoutEffect) {
         {"check relu --ulps 100 --json p", "[check] --json does nothing with --ulps"},
         {"check relu --mutants 1 --quick", "[check] --quick does nothing with --mutants"},
         {"check relu --until-caught", "[check] --until-caught does nothing without --mutants"},
+        {"check relu --target ARM64", "[check] --target does nothing without --device c"},
+        {"check relu --device ascend --target ARM64",
+         "[check] --target does nothing without --device c"},
+        {"check relu --device c --isa avx2", "[check] --isa does nothing with --device c"},
+        {"check relu --device c --target arm9",
+         "[check] --target arm9 doesn't exist; there are x86, ARM64, ARM32A (Cortex-A) and ARM32M "
+         "(Cortex-M)"},
         {"check relu --device ascend --isa avx2",
          "[check] --isa does nothing with --device ascend"},
         {"check relu --fuzz 3 --legality", "[check] --legality does nothing with --fuzz"},

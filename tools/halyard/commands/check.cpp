@@ -34,7 +34,7 @@ namespace {
 
 struct CheckOptions {
     std::vector<std::string> ops, isas, records;
-    std::string fuzz, fuzz_case, ulps, json, device, refused;
+    std::string fuzz, fuzz_case, ulps, json, device, refused, target;
     unsigned seed = 1;
     int jobs = 0;
     bool quick = false, legality = false, all = false;
@@ -91,6 +91,7 @@ std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
 std::string repro_options(const CheckOptions &o) {
     std::string text;
     if (!o.device.empty()) text += " --device " + o.device;
+    if (!o.target.empty()) text += " --target " + o.target;
     if (!o.isas.empty()) text += " --isa " + join(o.isas, ",");
     return text + repro_kernel_options();
 }
@@ -201,6 +202,8 @@ void check_records(const std::vector<tune::RecordFile> &files, const std::string
 }
 
 void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
+    if (!o.target.empty() && o.device != "c")
+        throw AttrError("check", "--target does nothing without --device c");
     if (!o.fuzz_case.empty())
         refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
     else if (o.mutants.any()) {
@@ -211,7 +214,11 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
         throw AttrError("check", "--until-caught does nothing without --mutants");
     else if (!o.ulps.empty())
         refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
-    else if (has_programs(o.device)) {
+    else if (o.device == "c") {
+        refuse_idle(
+            sub, "with --device c",
+            {"ops", "--device", "--target", "--quick", "--refused", "--jobs", "--json", "--all"});
+    } else if (is_ascend(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
     } else if (o.device == "opencl" || o.device == "cuda") {
@@ -229,6 +236,10 @@ check::Options options_of(const CheckOptions &o) {
     options.legality = o.legality;
     options.seed = o.seed;
     options.repro_options = repro_kernel_options();
+    if (!o.target.empty()) {
+        options.target = c99::target_of(o.target, "check");
+        if (options.target != c99::Target::x86) c99::tools_of(options.target, "check");
+    }
     if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
     for (auto &name : o.isas) {
         options.isas.push_back(isa_of(name));
@@ -350,6 +361,9 @@ void add_check(CLI::App &app, Run &selected) {
         "--refused", o->refused,
         "With --device ascend or c: a list of ops and dtypes that may lack programs; other "
         "ones without programs fail, and so do entries that have them all");
+    sub->add_option("--target", o->target,
+                    "With --device c: the machine, x86 (this one), ARM64, ARM32A or ARM32M (a "
+                    "Cortex-M4), compiled by a cross compiler and run by QEMU");
     sub->add_option("--isa", o->isas,
                     "Levels to check: baseline,avx2,avx512; default: all of this CPU")
         ->delimiter(',');

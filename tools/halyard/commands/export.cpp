@@ -110,7 +110,7 @@ int run_export(const ExportOptions &o, const CLI::App &sub) {
     check_options(o, sub, is_of_network);
     const exporting::Project project{o.out, project_name(o, is_of_network),
                                      exporting::host_of(o.host), python_of(o),
-                                     exporting::target_of(o.target)};
+                                     c99::target_of(o.target, "export")};
     exporting::check_place(project);
     if (is_of_network) {
         NetworkRequest request = o.network;

@@ -4,15 +4,20 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static int failures, equal, total;
 static double worst;
+static uint32_t hash = 2166136261u; /* of the results' bits: equal on all machines */
 
 static void compare(const char *what, const float *got, const float *expected, int32_t elements,
                     double allowed) {
     int32_t i;
     for (i = 0; i < elements; i++) {
         const double error = fabs((double)got[i] - (double)expected[i]);
+        uint32_t bits;
+        memcpy(&bits, &got[i], sizeof bits);
+        hash = (hash ^ bits) * 16777619u;
         total++;
         if (got[i] == expected[i]) equal++;
         if (error > worst) worst = error;
@@ -24,7 +29,8 @@ static void compare(const char *what, const float *got, const float *expected, i
 }
 
 @tests@int main(void) {
-@calls@    printf("%s: %d results, %d have Halyard's bits, the largest error is %g; %d are wrong\n",
-           failures ? "FAILED" : "ok", total, equal, worst, failures);
+@calls@    printf("%s: %d results, %d have Halyard's bits, the largest error is %g; %d are wrong; bits "
+           "%08lx\n",
+           failures ? "FAILED" : "ok", total, equal, worst, failures, (unsigned long)hash);
     return failures != 0;
 }

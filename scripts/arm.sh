@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# scripts/arm.sh [preset]: LeNet-5 exported as C99 for x86, ARM64, ARM32A and ARM32M, built by the project's own build, run by QEMU (ARM32M:
+# a Cortex-M4 without an operating system), and compared: all must have the same bits. Writes bench/results/c99_arm.md.
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+preset="${1:-release}"
+targets=(x86 ARM64 ARM32A ARM32M)
+network=lenet5
+results=bench/results/c99_arm.md
+work="build/arm"
+
+# Sets what a target is built and run with: tools, the prefix of its programs; emulator, which counts instructions; linker, options.
+set_tools() {
+    linker=-static
+    case "$1" in
+        x86) tools="" emulator=(qemu-x86_64) ;;
+        ARM64) tools=aarch64-linux-gnu- emulator=(qemu-aarch64) ;;
+        ARM32A) tools=arm-linux-gnueabihf- emulator=(qemu-arm) ;;
+        ARM32M)
+            tools=arm-none-eabi- linker=""
+            emulator=(qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none -semihosting-config enable=on,target=native) ;;
+    esac
+}
+
+# The number that the header gives.
+defined() { sed -n "s/^#define [A-Z0-9]*_$2 \([0-9]*\).*/\1/p" "$work/$1/include/$network.h"; }
+
+# build TARGET TYPE: the network and its test, as CMake builds them.
+build() {
+    cmake -S "$work/$1" -B "$work/$1/$2" -DCMAKE_BUILD_TYPE="$2" -DCMAKE_EXE_LINKER_FLAGS="$linker" && cmake --build "$work/$1/$2"
+}
+
+# Bytes of the network's code: what `size` calls text, without the weights.
+code_of() {
+    local text
+    text="$("${tools}size" "$work/$1/$2/lib$network.a" | awk 'NR == 2 { print $1 }')"
+    echo $((text - $(defined "$1" CONSTANT_BYTES)))
+}
+
+# run_test TARGET TYPE: the test's line, of which the bits are the last word.
+run_test() {
+    local program="$work/$1/$2/${network}_test"
+    [ "$1" = ARM32M ] && program="-kernel $program"
+    # shellcheck disable=SC2086 # an option and its value
+    "${emulator[@]}" $program
+}
+
+# Instructions of one call: the emulator runs one at a time and logs those in the functions of the network, of two calls.
+instructions_of() {
+    local program="$work/$1/$2/${network}_test" ranges
+    ranges="$("${tools}nm" -S "$program" | awk -v name="$network" '
+        NF == 4 && tolower($3) == "t" && index($4, name) == 1 { printf "%s0x%s+0x%s", separator, $1, $2; separator = "," }')"
+    [ "$1" = ARM32M ] && program="-kernel $program"
+    # shellcheck disable=SC2086 # an option and its value
+    echo $(("$("${emulator[@]}" -singlestep -d exec,nochain -dfilter "$ranges" $program 2>&1 >/dev/null | grep -c '^Trace')" / 2))
+}
+
+# measure TARGET TYPE: a line of the table.
+measure() {
+    local line bits
+    line="$(run_test "$1" "$2")" || die "$1, $2: the test fails: $line"
+    bits="${line##* }"
+    : "${expected_bits:=$bits}"
+    [ "$bits" = "$expected_bits" ] || die "$1, $2: the results have the bits $bits, expected $expected_bits, those of ${targets[0]}"
+    echo "| $1 | $2 | $(code_of "$1" "$2") | $(defined "$1" CONSTANT_BYTES) | $(defined "$1" ARENA_BYTES) | $(instructions_of "$1" "$2") | $bits |" |
+        tee -a "$work/rows"
+}
+
+# Writes the bits of C's functions on a target to the file of its name.
+run_functions() {
+    local program="$work/functions.$1" words=(-O1 -std=c99 "-DRESULTS=\"$ROOT/$work/functions/$1\"" tests/arm/functions.c)
+    local board="$work/$1/test/mps2_an386"
+    if [ "$1" = ARM32M ]; then
+        words+=(-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -nostartfiles -T "$board.ld" "$board.c")
+    else
+        words+=(-static)
+    fi
+    "${tools}gcc" "${words[@]}" -lm -o "$program"
+    [ "$1" = ARM32M ] && program="-kernel $program"
+    # shellcheck disable=SC2086 # an option and its value
+    "${emulator[@]}" $program
+}
+
+# Prints the page: what was run, and the rows.
+page() {
+    cat <<END
+# LeNet-5 in C99 on ARM
+
+\`make arm\`, $(date +%F). \`halyard export lenet5 --for c99 --target T\` of one image, f32, with the initial weights; built by the
+project's CMakeLists.txt (\`-ffp-contract=off\`) as Release (\`-O3\`) and MinSizeRel (\`-Os\`), and run by QEMU. ARM32M is a Cortex-M4 with its
+FPU and without an operating system (machine mps2-an386). Each test passed, and all results have the same bits.
+
+Code is \`size\`'s text of the library without the weights; bytes of weights and of the arena are those that the header gives.
+Instructions are those of one call, in the network's functions; QEMU counts no cycles.
+
+| target | build | code | weights | arena | instructions | bits |
+|---|---|---|---|---|---|---|
+$(cat "$work/rows")
+
+| | |
+|---|---|
+$(for target in "${targets[@]}"; do set_tools "$target"; echo "| $target | $("${tools:-}gcc" --version | head -n 1) |"; done)
+| emulators | $(qemu-system-arm --version | head -n 1) |
+
+## C's functions
+
+LeNet-5 calls none. Of 65,536 results each, so many differ from those of x86 (glibc, on a CPU without FMA), by so many
+units in the last place at most. ARM64 and ARM32A have glibc, ARM32M has newlib.
+
+$(scripts/function_bits.py "${targets[@]/#/$work/functions/}")
+END
+}
+
+scripts/setup.sh --packages scripts/arm_packages.txt
+phase "build of halyard" cmake --build --preset "$preset" --parallel "$(jobs)" --target halyard_command halyard_export_files
+rm -rf "$work"
+mkdir -p "$work/functions"
+for target in "${targets[@]}"; do
+    set_tools "$target"
+    "build/$preset/bin/halyard" export "$network" --for c99 --target "$target" -o "$work/$target" >"$work/log"
+    for type in Release MinSizeRel; do
+        quietly build "$target" "$type" || die "$target, $type: the project isn't built"
+        measure "$target" "$type"
+    done
+    run_functions "$target"
+done
+page >"$results"
+say "all targets have the same bits; wrote $results"
