@@ -1,0 +1,72 @@
+#include "tools/export/int8_accuracy.h"
+
+#include <algorithm>
+
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
+#include "tools/export/int8_reference.h"
+#include "tools/export/op_by_op.h"
+
+namespace halyard::exporting {
+namespace {
+
+constexpr size_t inputs_at_a_time = 64;
+
+// Returns how many of the labelled rows have the largest output at their label.
+template<class T>
+int64_t right_rows(const T *y, int64_t classes, const std::vector<int32_t> &labels) {
+    int64_t right = 0;
+    for (size_t k = 0; k < labels.size(); k++) {
+        const T *row = y + int64_t(k) * classes;
+        right += std::max_element(row, row + classes) - row == labels[k];
+    }
+    return right;
+}
+
+void check_labels(const std::string &network, const std::vector<int32_t> &labels, int64_t classes) {
+    for (const int32_t label : labels) {
+        if (label >= 0 && label < classes) continue;
+        throw AttrError(network, "a label of the data is " + std::to_string(label) +
+                                     ", expected one below its " + std::to_string(classes) +
+                                     " classes (--int8)");
+    }
+}
+
+}  // namespace
+
+Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, const NextInput &next) {
+    const Shape &y = network.tensors.at(network.output).shape;
+    if (y.rank() != 2)
+        throw ShapeError(network.name, "output is " + y.text() + ", expected [n,classes]");
+    const Int8Tensor &x = network.tensors.at(network.input);
+    const OpByOp in_f32(graph);
+    Accuracy a;
+    std::vector<LabelledInput> inputs;
+    const auto run = [&] {
+        std::vector<int64_t> right(inputs.size());
+        parallel_for(0, int64_t(inputs.size()), [&](int64_t k) {
+            const LabelledInput &in = inputs[size_t(k)];
+            const auto q = reference_of(network,
+                                        quantized(x, static_cast<const float *>(in.x.raw())));
+            right[size_t(k)] = right_rows(q.data(), y[1], in.labels);
+        });
+        for (size_t k = 0; k < inputs.size(); k++) {
+            const std::vector<Tensor> results = in_f32.run(
+                inputs[k].x, [](const graph::Node &, const Tensor &) {});
+            a.rows += int64_t(inputs[k].labels.size());
+            a.right_in_i8 += right[k];
+            a.right_in_f32 += right_rows(static_cast<const float *>(results[0].raw()), y[1],
+                                         inputs[k].labels);
+        }
+        inputs.clear();
+    };
+    for (LabelledInput in; next(in);) {
+        check_labels(network.name, in.labels, y[1]);
+        inputs.push_back(in);
+        if (inputs.size() == inputs_at_a_time) run();
+    }
+    run();
+    return a;
+}
+
+}  // namespace halyard::exporting
