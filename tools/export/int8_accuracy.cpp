@@ -1,6 +1,7 @@
 #include "tools/export/int8_accuracy.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
@@ -32,13 +33,21 @@ void check_labels(const std::string &network, const std::vector<int32_t> &labels
     }
 }
 
+std::vector<int8_t> output_in_i8(const Int8Network &network, const Tensor &input) {
+    const Int8Tensor &x = network.tensors.at(network.input);
+    return reference_of(network, quantized(x, static_cast<const float *>(input.raw())));
+}
+
+Tensor output_in_f32(const OpByOp &steps, const Tensor &input) {
+    return steps.run(input, [](const graph::Node &, const Tensor &) {})[0];
+}
+
 }  // namespace
 
 Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, const NextInput &next) {
     const Shape &y = network.tensors.at(network.output).shape;
     if (y.rank() != 2)
         throw ShapeError(network.name, "output is " + y.text() + ", expected [n,classes]");
-    const Int8Tensor &x = network.tensors.at(network.input);
     const OpByOp in_f32(graph);
     Accuracy a;
     std::vector<LabelledInput> inputs;
@@ -46,16 +55,14 @@ Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, cons
         std::vector<int64_t> right(inputs.size());
         parallel_for(0, int64_t(inputs.size()), [&](int64_t k) {
             const LabelledInput &in = inputs[size_t(k)];
-            const auto q = reference_of(network,
-                                        quantized(x, static_cast<const float *>(in.x.raw())));
+            const std::vector<int8_t> q = output_in_i8(network, in.x);
             right[size_t(k)] = right_rows(q.data(), y[1], in.labels);
         });
         for (size_t k = 0; k < inputs.size(); k++) {
-            const std::vector<Tensor> results = in_f32.run(
-                inputs[k].x, [](const graph::Node &, const Tensor &) {});
+            const Tensor result = output_in_f32(in_f32, inputs[k].x);
             a.rows += int64_t(inputs[k].labels.size());
             a.right_in_i8 += right[k];
-            a.right_in_f32 += right_rows(static_cast<const float *>(results[0].raw()), y[1],
+            a.right_in_f32 += right_rows(static_cast<const float *>(result.raw()), y[1],
                                          inputs[k].labels);
         }
         inputs.clear();
@@ -67,6 +74,26 @@ Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, cons
     }
     run();
     return a;
+}
+
+double relative_error(const graph::Graph &graph, const Int8Network &network,
+                      const std::vector<Tensor> &inputs) {
+    const OpByOp in_f32(graph);
+    std::vector<std::vector<int8_t>> integers(inputs.size());
+    parallel_for(0, int64_t(inputs.size()), [&](int64_t k) {
+        integers[size_t(k)] = output_in_i8(network, inputs[size_t(k)]);
+    });
+    double of_errors = 0, of_outputs = 0;
+    for (size_t k = 0; k < inputs.size(); k++) {
+        const Tensor exact = output_in_f32(in_f32, inputs[k]);
+        const std::vector<float> y = dequantized(network.tensors.at(network.output), integers[k]);
+        for (size_t i = 0; i < y.size(); i++) {
+            const double value = static_cast<const float *>(exact.raw())[i];
+            of_outputs += value * value;
+            of_errors += (y[i] - value) * (y[i] - value);
+        }
+    }
+    return of_outputs > 0 ? std::sqrt(of_errors / of_outputs) : 0;
 }
 
 }  // namespace halyard::exporting

@@ -26,4 +26,9 @@ struct Accuracy {
 // output is [n,classes], AttrError for a label that is no class.
 Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, const NextInput &next);
 
+// Returns the root mean square of the differences between both outputs, over that of the output in
+// f32.
+double relative_error(const graph::Graph &graph, const Int8Network &network,
+                      const std::vector<Tensor> &inputs);
+
 }  // namespace halyard::exporting

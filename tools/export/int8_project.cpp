@@ -146,12 +146,12 @@ WrittenInt8 write_int8_project(const Project &project, const Network &network, c
     const Int8Network integers = quantized_network(network, data);
     const CallSource call = source_of(integers, project.name, is_i8);
     const std::vector<Int8Sample> samples = samples_of(integers, data.calibration);
-    WrittenInt8 written{c99::prototype_of(call),
-                        sizes_in_f32(project, network, true),
-                        {integers.steps.size(), call.arena_bytes, call.constant_bytes},
-                        {},
-                        {},
-                        samples.size()};
+    WrittenInt8 written;
+    written.function = c99::prototype_of(call);
+    written.in_f32 = sizes_in_f32(project, network, true);
+    written.written = {integers.steps.size(), call.arena_bytes, call.constant_bytes};
+    written.tested = samples.size();
+    written.error = relative_error(network.graph, integers, data.calibration);
     if (data.test) written.accuracy = accuracy_of(network.graph, integers, data.test);
     write_files(project, network, integers, call, test_source(project, call, samples));
     written.code = code_size(project, call.constant_bytes);

@@ -20,6 +20,7 @@ struct WrittenInt8 {
     std::string function;  // its prototype
     NetworkSizes in_f32;   // without --int8
     NetworkSizes written;
+    double error = 0;  // of the output, relative, on the calibration's inputs
     std::optional<Accuracy> accuracy;
     std::optional<CodeSize> code;  // none without a compiler for the project's target
     size_t tested = 0;             // inputs in the project's test

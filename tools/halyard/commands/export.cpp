@@ -97,6 +97,8 @@ void check_options(const ExportOptions &o, const CLI::App &sub, bool is_of_netwo
         refuse(sub, "with the network " + o.ops[0], for_calls);
     else
         refuse(sub, "with ops", for_networks);
+    if (o.network.int8.data.empty() && sub.count("--int8") > 0)
+        throw AttrError("export", "--int8 names no data, expected a folder or a .npy file");
     if (o.network.int8.data.empty())
         refuse(sub, "without --int8", {"--int8-rows", "--int8-io"});
     else

@@ -1,6 +1,7 @@
 #include "tools/halyard/commands/export_int8.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -101,8 +102,8 @@ void print_sizes(const char *how, const exporting::NetworkSizes &s) {
 void print_accuracy(const exporting::Accuracy &a) {
     const double percent = 100 / double(std::max<int64_t>(a.rows, 1));
     const double f32 = double(a.right_in_f32) * percent, i8 = double(a.right_in_i8) * percent;
-    std::printf("accuracy on %lld test rows: f32 %.2f %%, int8 %.2f %%, %.2f points lost\n",
-                (long long)a.rows, f32, i8, f32 - i8);
+    std::printf("accuracy on %lld test rows: f32 %.2f %%, int8 %.2f %%, %.2f points %s\n",
+                (long long)a.rows, f32, i8, std::abs(f32 - i8), f32 >= i8 ? "lost" : "gained");
 }
 
 void print(const Int8Request &r, const exporting::Project &project, const std::string &network,
@@ -114,7 +115,9 @@ void print(const Int8Request &r, const exporting::Project &project, const std::s
     if (w.code)
         std::printf("code: %lld bytes with %s\n", (long long)w.code->bytes,
                     w.code->command.c_str());
-    std::printf("calibrated on %zu rows of %s\n", rows, r.data.c_str());
+    std::printf("calibrated on %zu rows of %s, where outputs differ from those in f32 by %.2g %% "
+                "(root mean square)\n",
+                rows, r.data.c_str(), 100 * w.error);
     if (w.accuracy) print_accuracy(*w.accuracy);
     if (!r.is_trained)
         std::printf("the weights are initial ones, without --weights: ranges and accuracy are not "
