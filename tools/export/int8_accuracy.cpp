@@ -12,6 +12,21 @@ namespace halyard::exporting {
 namespace {
 
 constexpr size_t inputs_at_a_time = 64;
+// What the reference computes in minutes, and in seconds.
+constexpr int64_t most_products_of_accuracy = 100'000'000'000;
+constexpr int64_t most_products_of_error = 5'000'000'000;
+
+// Returns how many inputs a number of products is for.
+int64_t inputs_of(const Int8Network &network, int64_t most_products) {
+    int64_t products = 1;
+    for (const Int8Step &s : network.steps) {
+        const Convolution &c = s.convolution;
+        if (s.kind != Int8Step::Kind::convolution) continue;
+        products += c.n * c.y_rows * c.y_columns * c.pool.rows * c.pool.columns *
+                    int64_t(c.weight.size());
+    }
+    return std::max<int64_t>(most_products / products, 1);
+}
 
 // Returns how many of the labelled rows have the largest output at their label.
 template<class T>
@@ -67,7 +82,8 @@ Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, cons
         }
         inputs.clear();
     };
-    for (LabelledInput in; next(in);) {
+    int64_t left = inputs_of(network, most_products_of_accuracy);
+    for (LabelledInput in; left > 0 && next(in); left--) {
         check_labels(network.name, in.labels, y[1]);
         inputs.push_back(in);
         if (inputs.size() == inputs_at_a_time) run();
@@ -79,12 +95,13 @@ Accuracy accuracy_of(const graph::Graph &graph, const Int8Network &network, cons
 double relative_error(const graph::Graph &graph, const Int8Network &network,
                       const std::vector<Tensor> &inputs) {
     const OpByOp in_f32(graph);
-    std::vector<std::vector<int8_t>> integers(inputs.size());
-    parallel_for(0, int64_t(inputs.size()), [&](int64_t k) {
+    const int64_t most = inputs_of(network, most_products_of_error);
+    std::vector<std::vector<int8_t>> integers(size_t(std::min(most, int64_t(inputs.size()))));
+    parallel_for(0, int64_t(integers.size()), [&](int64_t k) {
         integers[size_t(k)] = output_in_i8(network, inputs[size_t(k)]);
     });
     double of_errors = 0, of_outputs = 0;
-    for (size_t k = 0; k < inputs.size(); k++) {
+    for (size_t k = 0; k < integers.size(); k++) {
         const Tensor exact = output_in_f32(in_f32, inputs[k]);
         const std::vector<float> y = dequantized(network.tensors.at(network.output), integers[k]);
         for (size_t i = 0; i < y.size(); i++) {

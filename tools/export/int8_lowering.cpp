@@ -54,12 +54,7 @@ public:
         add_input();
         for (const Node &n : graph_.nodes)
             lower(n);
-        if (graph_.outputs.size() != 1)
-            throw DispatchError(graph_.name, "has " + std::to_string(graph_.outputs.size()) +
-                                                 " outputs, expected 1 (--int8)");
-        network_.output = graph_.outputs[0].buffer;
-        if (network_.output == network_.input || !shapes_.count(network_.output))
-            throw DispatchError(graph_.name, "computes nothing (--int8)");
+        set_output();
         for (Draft &d : drafts_)
             finish(d);
         return std::move(network_);
@@ -86,6 +81,25 @@ private:
         }
     }
 
+    void set_output() {
+        if (graph_.outputs.size() != 1)
+            throw DispatchError(graph_.name, "has " + std::to_string(graph_.outputs.size()) +
+                                                 " outputs, expected 1 (--int8)");
+        const View &v = graph_.outputs[0];
+        const bool is_computed = shapes_.count(v.buffer) > 0 && v.buffer != network_.input;
+        if (!is_computed || !is_whole(v))
+            throw DispatchError(graph_.name, "has no integer form (--int8): its output is no "
+                                             "whole result of a step");
+        network_.output = v.buffer;
+        shapes_[v.buffer] = v.shape;
+    }
+
+    // Returns true if the view has all elements of an activation, in their order.
+    bool is_whole(const View &v) const {
+        return v.offset == 0 && v.strides == dense_strides(v.shape) &&
+               v.shape.elements() == shapes_.at(v.buffer).elements();
+    }
+
     bool is_constant(const View &v) const {
         if (v.buffer < 0) return false;
         const Role role = graph_.buffers[size_t(v.buffer)].role;
@@ -96,9 +110,7 @@ private:
     int activation(const Node &n, const View &v) const {
         const auto known = shapes_.find(v.buffer);
         if (known == shapes_.end()) refuse(n, "an operand is no activation");
-        const bool is_whole = v.offset == 0 && v.strides == dense_strides(v.shape) &&
-                              v.shape.elements() == known->second.elements();
-        if (!is_whole) refuse(n, "it reads a part of " + known->second.text());
+        if (!is_whole(v)) refuse(n, "it reads a part of " + known->second.text());
         return v.buffer;
     }
 

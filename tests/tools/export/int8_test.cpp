@@ -130,6 +130,7 @@ TEST(Int8, WindowsOfOtherSizesAndPaddingAreComputed) {
         {{.pad_mode = F::PadMode::valid, .dilation = 2, .group = 2}, 6, 3, 2},
         {{.pad_mode = F::PadMode::valid, .group = 4}, 8, 2, 3},
         {{.stride = 2, .pad_mode = F::PadMode::valid}, 3, 1, 1},
+        {{.pad_mode = F::PadMode::valid}, 3, 1, 2},
     };
     for (const Form &form : forms) {
         for (const Shape &shape : {Shape{2, 4, 12, 11}, Shape{1, 4, 11, 13}}) {
@@ -275,6 +276,20 @@ TEST(Int8, OpsWithoutAnIntegerFormAreRefusedWithTheirCell) {
                 HasSubstr("the constant [4] isn't one by channel"));
     EXPECT_THAT(error_of([&](const Tensor &x) { return x + F::reduce_mean(x, {1}, true); }, {2, 4}),
                 HasSubstr("[reduce_mean] has no integer form"));
+}
+
+TEST(Int8, OutputsAreWholeResults) {
+    const nn::Dense dense(4, 6);
+    const Int8Function f([&](const Tensor &x) { return F::reshape(dense(x), {3, 4}); }, {2, 4});
+    EXPECT_EQ(f.y().shape, (Shape{3, 4}));
+    expect_near(f, 1);
+    for (const auto &part : {+[](const Tensor &y) {
+                                 return F::transpose(y, {1, 0});
+                             },
+                             +[](const Tensor &y) { return y[0]; }}) {
+        EXPECT_THAT(error_of([&](const Tensor &x) { return part(dense(x)); }, {2, 4}),
+                    HasSubstr("has no integer form (--int8)"));
+    }
 }
 
 TEST(Int8, NumbersThatAreNotFiniteAreRefused) {
