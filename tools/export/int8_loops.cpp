@@ -4,11 +4,16 @@ namespace halyard::exporting {
 
 std::string LoopText::loop(const std::string &name, int64_t extent, bool always) {
     if (extent == 1 && !always) return "";
-    line("for (int32_t " + name + " = 0; " + name + " < " + std::to_string(extent) + "; " + name +
+    loop_between(name, "0", std::to_string(extent));
+    return name;
+}
+
+void LoopText::loop_between(const std::string &name, const std::string &first,
+                            const std::string &last) {
+    line("for (int32_t " + name + " = " + first + "; " + name + " < " + last + "; " + name +
          "++) {");
     depth_++;
     loops_++;
-    return name;
 }
 
 void LoopText::close_loops(size_t loops) {

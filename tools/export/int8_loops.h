@@ -14,6 +14,8 @@ public:
     // Opens a loop of `name` over an extent, and returns its variable. An extent of 1 has none, and
     // no loop unless there is `always` one. close_loops() ends it.
     std::string loop(const std::string &name, int64_t extent, bool always = false);
+    // Opens a loop from one variable to another. close_loops() ends it.
+    void loop_between(const std::string &name, const std::string &first, const std::string &last);
     // Closes the loops opened since there were `loops` of them.
     void close_loops(size_t loops);
     size_t loops() const { return loops_; }

@@ -6,6 +6,7 @@
 
 #include "tools/c99/elements.h"
 #include "tools/export/int8_arena.h"
+#include "tools/export/int8_expressions.h"
 #include "tools/export/int8_step_source.h"
 
 namespace halyard::exporting {
