@@ -118,7 +118,7 @@ void print(const Int8Request &r, const exporting::Project &project, const std::s
     if (!r.is_trained)
         std::printf("the weights are initial ones, without --weights: ranges and accuracy are not "
                     "those of a trained network\n");
-    std::printf("the test expects the same bits of %zu inputs\n", w.tested);
+    std::printf("inputs that the test compares bit for bit: %zu\n", w.tested);
 }
 
 }  // namespace
