@@ -54,9 +54,9 @@ check_refusals() {
     refuse "[few.npy] has 2 rows, expected at least 4 (--int8)" lenet5 --for c99 --int8 few.npy --batch-size 4
     npy nan.npy 2,1,32,32 nan
     refuse "[lenet5] x is nan at element 0 for input 0 of the data (--int8)" lenet5 --for c99 --int8 nan.npy
-    # Five bytes of labels for a set of no images.
+    refuse "has no training rows for a batch of 5000 (--int8)" lenet5 --for c99 --int8 "$digits" --batch-size 5000
     mkdir -p empty/train empty/test
-    refuse "[empty" lenet5 --for c99 --int8 empty
+    refuse "[empty/train] there is neither" lenet5 --for c99 --int8 empty
 }
 
 check_lenet5() {

@@ -134,7 +134,7 @@ bool is_row_major(const Node &matmul) {
 
 Tensor transposed(const Tensor &t) {
     const int64_t rows = t.shape()[0], columns = t.shape()[1];
-    const Tensor result = Tensor::empty({columns, rows}, DType::f32);
+    Tensor result = Tensor::empty({columns, rows}, DType::f32);
     const auto *from = static_cast<const float *>(t.raw());
     auto *to = static_cast<float *>(result.raw());
     for (int64_t i = 0; i < rows; i++)

@@ -78,6 +78,9 @@ Int8Data data_of_folder(const Int8Request &r, const examples::Recipe &recipe,
         require_rows_like(network, row["image"], r.data);
         data.calibration.push_back(row["image"].contiguous());
     }
+    if (data.calibration.empty())
+        throw IoError(r.data,
+                      "has no training rows for a batch of " + std::to_string(n) + " (--int8)");
     const auto test = std::make_shared<dataset::RowIterator>(
         experiment.test_set.create_dict_iterator());
     data.test = [=, path = r.data](LabelledInput &in) {
