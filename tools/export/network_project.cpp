@@ -1,20 +1,19 @@
 #include "tools/export/network_project.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <utility>
 
 #include "primitives/random.h"
 #include "registry/base/error.h"
 #include "registry/base/program.h"
 #include "registry/base/text.h"
 #include "registry/base/version.h"
-#include "registry/dispatch/reproducible.h"
 #include "tools/c99/constants.h"
 #include "tools/c99/elements.h"
 #include "tools/c99/graph_source.h"
 #include "tools/export/network_bound.h"
+#include "tools/export/network_header.h"
+#include "tools/export/reproducible_scope.h"
 #include "tools/export/target.h"
 #include "tools/templates.h"
 
@@ -26,18 +25,6 @@ using c99::CallSource;
 using c99::Parameter;
 
 constexpr int64_t max_elements_of_two_tests = 50'000;  // of an input: tests have it as text
-
-// Computes reproducibly, so that every machine writes the same project.
-class ReproducibleScope {
-public:
-    ReproducibleScope() : before_(reproducible()) { set_reproducible(true); }
-    ~ReproducibleScope() { set_reproducible(before_); }
-    ReproducibleScope(const ReproducibleScope &) = delete;
-    ReproducibleScope &operator=(const ReproducibleScope &) = delete;
-
-private:
-    bool before_;
-};
 
 // Returns a text like "x[x_0,x_1] -> y[y_0]": names, and ranks.
 std::string signature_text(const Network &n) {
@@ -53,16 +40,6 @@ std::string signature_text(const Network &n) {
         text += " " + tensor(name, n.graph.outputs[k].shape.rank());
     }
     return text;
-}
-
-// Returns the network with what depends on its weights alone computed.
-graph::Graph folded(const Network &n, bool folds_norms) {
-    graph::Graph g = n.graph;
-    c99::fold_constants(g);
-    if (folds_norms) c99::fold_norms(g);
-    graph::remove_dead_nodes(g);
-    graph::find_lifetimes(g);
-    return g;
 }
 
 struct Source {
@@ -82,51 +59,6 @@ Source source_of(const Network &n, const c99::FusedGraph &graph, const Project &
 
 NetworkSizes sizes_of(const Source &s) {
     return {s.steps, s.call.arena_bytes, s.call.constant_bytes};
-}
-
-std::string upper(std::string s) {
-    std::ranges::transform(s, s.begin(), [](unsigned char c) { return std::toupper(c); });
-    return s;
-}
-
-std::string extents_of(const Shape &shape) {
-    std::string s;
-    for (int d = 0; d < shape.rank(); d++)
-        s += (d ? ", " : "") + std::to_string(shape[d]);
-    return s;
-}
-
-// Returns "x[1,1,32,32]:f32 -> y[1,10]:f32".
-std::string tensors_of(const CallSource &call) {
-    std::string s;
-    bool had_output = false;
-    for (const Parameter &p : call.parameters) {
-        if (p.is_output && !std::exchange(had_output, true)) s += " ->";
-        s += (s.empty() ? "" : " ") + p.name + p.shape.text() + ":" + name_of(p.dtype);
-    }
-    return s;
-}
-
-std::string header_of(const Project &project, const Network &n, const CallSource &call) {
-    const std::string macro = upper(project.name);
-    const auto define = [&](const std::string &name, const std::string &value) {
-        return "#define " + macro + "_" + name + " " + value + "\n";
-    };
-    std::string s = "/* The network " + n.name + ", exported by Halyard " + std::string(version()) +
-                    ":\n *     " + tensors_of(call) +
-                    "\n * Tensors are dense, the last dimension innermost. Results don't overlap "
-                    "inputs. The\n * function uses static memory: call it on one thread at a time. "
-                    "*/\n#ifndef " +
-                    macro + "_H\n#define " + macro + "_H\n\n#include <stdint.h>\n\n";
-    for (const Parameter &p : call.parameters) {
-        s += define(upper(p.name) + "_RANK", std::to_string(p.shape.rank()));
-        s += define(upper(p.name) + "_SHAPE", "{" + extents_of(p.shape) + "}");
-        s += define(upper(p.name) + "_ELEMENTS", std::to_string(p.shape.elements()));
-    }
-    s += define("ARENA_BYTES", std::to_string(call.arena_bytes) + " /* static memory */");
-    s += define("CONSTANT_BYTES", std::to_string(call.constant_bytes) + " /* weights */");
-    return s + "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n" + c99::prototype_of(call) +
-           ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
 // One input with what the kit computes of it.
@@ -224,16 +156,30 @@ void require_f32(const Network &n) {
 
 }  // namespace
 
+graph::Graph folded(const Network &n, bool folds_norms) {
+    graph::Graph g = n.graph;
+    c99::fold_constants(g);
+    if (folds_norms) c99::fold_norms(g);
+    graph::remove_dead_nodes(g);
+    graph::find_lifetimes(g);
+    return g;
+}
+
+NetworkSizes sizes_in_f32(const Project &project, const Network &network, bool fuses) {
+    const graph::Graph graph = folded(network, false);
+    return sizes_of(source_of(network, fuses ? c99::fused(graph) : c99::not_fused(graph), project));
+}
+
 WrittenNetwork write_network_project(const Project &project, const Network &network,
                                      const NetworkOptions &options) {
     require_f32(network);
-    const Source plain = source_of(network, c99::not_fused(folded(network, false)), project);
     const graph::Graph graph = folded(network, options.folds_norms);
     const Source source = source_of(
         network, options.fuses ? c99::fused(graph) : c99::not_fused(graph), project);
     const std::vector<Sample> samples = samples_of(network);
 
-    WrittenNetwork written{c99::prototype_of(source.call), sizes_of(plain), sizes_of(source)};
+    WrittenNetwork written{c99::prototype_of(source.call), sizes_in_f32(project, network, false),
+                           sizes_of(source)};
     for (const Sample &s : samples)
         written.allowed = std::max(written.allowed, *std::ranges::max_element(s.allowed));
     const std::string weights = project.name + "_weights.h";
@@ -258,7 +204,7 @@ WrittenNetwork write_network_project(const Project &project, const Network &netw
     write_text(folder / "README.md",
                filled(text_of(parts / "project/c99/network_README.md"), words));
     write_text(folder / "include" / (project.name + ".h"),
-               header_of(project, network, source.call));
+               header_of(project, network.name, source.call));
     write_text(folder / "src" / weights,
                "/* The weights of " + network.name + ". */\n\n" + source.call.constants);
     write_text(folder / "src" / (project.name + ".c"),

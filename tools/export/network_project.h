@@ -22,11 +22,17 @@ struct NetworkOptions {
     bool folds_norms = false;
 };
 
+// Returns the network's graph with what depends on its weights alone computed.
+graph::Graph folded(const Network &network, bool folds_norms);
+
 // What one way to write a network takes.
 struct NetworkSizes {
     size_t steps = 0;
     int64_t arena_bytes = 0, constant_bytes = 0;
 };
+
+// Returns what the network takes in f32. Throws Error if a step can't be stated in C99.
+NetworkSizes sizes_in_f32(const Project &project, const Network &network, bool fuses);
 
 struct WrittenNetwork {
     std::string function;         // its prototype

@@ -27,9 +27,9 @@ struct ExportOptions {
 };
 
 // Options of networks, and those of calls.
-const std::vector<std::string> for_networks = {"--weights",   "--batch-size", "--image-size",
-                                               "--classes",   "--seed",       "--unfused",
-                                               "--fold-norms"};
+const std::vector<std::string> for_networks = {
+    "--weights", "--batch-size", "--image-size", "--classes",   "--seed",
+    "--unfused", "--fold-norms", "--int8",       "--int8-rows", "--int8-io"};
 const std::vector<std::string> for_calls = {"--shape"};
 
 // Returns the folder's own name, also of "dir/" and ".".
@@ -97,6 +97,12 @@ void check_options(const ExportOptions &o, const CLI::App &sub, bool is_of_netwo
         refuse(sub, "with the network " + o.ops[0], for_calls);
     else
         refuse(sub, "with ops", for_networks);
+    if (o.network.int8.data.empty() && sub.count("--int8") > 0)
+        throw AttrError("export", "--int8 names no data, expected a folder or a .npy file");
+    if (o.network.int8.data.empty())
+        refuse(sub, "without --int8", {"--int8-rows", "--int8-io"});
+    else
+        refuse(sub, "with --int8, which folds and fuses", {"--fold-norms", "--unfused"});
 }
 
 std::string project_name(const ExportOptions &o, bool is_of_network) {
@@ -155,6 +161,15 @@ void add_network_options(CLI::App &sub, NetworkRequest &r) {
     sub.add_flag("--fold-norms", r.folds_norms,
                  "network: scales of normalisations are multiplied into the weights of "
                  "convolutions, which changes bits of the results within the ops' error bounds");
+    sub.add_option("--int8", r.int8.data,
+                   "network: weights and activations are integers of 8 bits, with the ranges that "
+                   "activations have on this data: the folder of a training, or a .npy file of "
+                   "rows of the input, f32");
+    sub.add_option("--int8-rows", r.int8.rows, "int8: rows of the data that give ranges")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    sub.add_flag("--int8-io", r.int8.takes_i8,
+                 "int8: input and output are integers too; default: floats");
 }
 
 }  // namespace

@@ -83,11 +83,8 @@ void check_options(const NetworkRequest &r, const examples::Recipe &recipe) {
                         "--classes has no effect on " + r.network + ", which reads texts");
 }
 
-exporting::Network captured(const NetworkRequest &r) {
-    const examples::Recipe &recipe = examples::recipe(r.network);
-    check_options(r, recipe);
-    const std::string checkpoint = checkpoint_of(r);
-    const examples::Settings settings = settings_of(r, recipe, checkpoint);
+exporting::Network captured(const NetworkRequest &r, const examples::Recipe &recipe,
+                            const examples::Settings &settings, const std::string &checkpoint) {
     const Tensor x = Tensor::zeros(examples::input_shape(recipe, settings),
                                    recipe.texts ? DType::i32 : DType::f32);
     const nn::AnyCell net = network_of(r, recipe, settings, checkpoint);
@@ -112,9 +109,20 @@ void print_sizes(const char *how, const exporting::NetworkSizes &s) {
 }  // namespace
 
 int export_network(const NetworkRequest &request, const exporting::Project &project) {
+    const examples::Recipe &recipe = examples::recipe(request.network);
+    check_options(request, recipe);
+    const std::string checkpoint = checkpoint_of(request);
+    const examples::Settings settings = settings_of(request, recipe, checkpoint);
+    const exporting::Network network = captured(request, recipe, settings, checkpoint);
+    if (!request.int8.data.empty()) {
+        Int8Request int8 = request.int8;
+        int8.is_trained = !checkpoint.empty();
+        export_int8(int8, recipe, settings, network, project);
+        return 0;
+    }
     const exporting::NetworkOptions options{!request.unfused, request.folds_norms};
-    const exporting::WrittenNetwork written = exporting::write_network_project(
-        project, captured(request), options);
+    const exporting::WrittenNetwork written = exporting::write_network_project(project, network,
+                                                                               options);
     std::printf("wrote %s: %s\n", project.folder.c_str(), request.network.c_str());
     std::printf("  %s;\n  %-10s %10s %15s %15s\n", written.function.c_str(), "", "steps",
                 "bytes of arena", "of weights");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/export/project.h"
+#include "tools/halyard/commands/export_int8.h"
 
 namespace halyard::command {
 
@@ -14,6 +15,7 @@ struct NetworkRequest {
     std::optional<int64_t> batch_size, size, classes;
     std::optional<uint64_t> seed;
     bool unfused = false, folds_norms = false;
+    Int8Request int8;
 };
 
 // Writes the project and prints what it takes.
