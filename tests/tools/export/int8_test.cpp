@@ -33,11 +33,10 @@ namespace halyard::exporting {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // Returns a tensor of numbers between -1 and 1.
 Tensor numbers(const Shape &shape, uint64_t seed) {
-    const Tensor t = Tensor::empty(shape, DType::f32);
+    Tensor t = Tensor::empty(shape, DType::f32);
     const Random random(seed, 0);
     for (int64_t i = 0; i < t.elements(); i++)
         static_cast<float *>(t.raw())[i] = float(random.below(uint64_t(i), 2001)) / 1000 - 1;
@@ -73,7 +72,7 @@ struct Int8Function {
 // Expects that the function in C99 gives the reference's bits, of integers and of floats. Returns
 // the source that takes floats.
 c99::CallSource expect_same_bits(const Int8Function &f) {
-    const c99::CallSource of_floats = source_of(f.network, "call", false);
+    c99::CallSource of_floats = source_of(f.network, "call", false);
     const c99::CallSource of_integers = source_of(f.network, "call", true);
     const c99::Compiled floats(c99::unit_of({of_floats}, ""));
     const c99::Compiled integers(c99::unit_of({of_integers}, ""));

@@ -18,7 +18,7 @@ using exporting::LabelledInput;
 
 // Returns rows of a tensor, and rows of zeros if it has fewer than `x`.
 Tensor rows_like(const Tensor &x, const Tensor &from, int64_t first) {
-    const Tensor some = Tensor::zeros(x.shape(), DType::f32);
+    Tensor some = Tensor::zeros(x.shape(), DType::f32);
     const int64_t row = x.elements() / x.shape()[0];
     const int64_t rows = std::min(x.shape()[0], from.shape()[0] - first);
     std::memcpy(some.raw(), static_cast<const float *>(from.raw()) + first * row,
