@@ -55,6 +55,23 @@ private:
     static DimExpr dilation_of_taps(const PoolAxis &a) {
         return select(a.kernel > 1, a.dilation, 1);
     }
+    // Taps that are outside of the map in every window are never the maximum. Kernels run over all
+    // taps, so they don't get the ones before the map, `over`, and behind it. Variants of 2 or 3
+    // taps count on having them.
+    void leave_out_taps(const PoolAxis &a) {
+        const DimExpr step = max(1, a.dilation);
+        const DimExpr padded = a.extent + a.border - a.over * step;
+        const DimExpr before_all = max(a.border - max(a.windows - 1, 0) * a.stride, 0);
+        let(a.over, select(a.kernel > 3, ceil_div(before_all, step), 0));
+        redefine(a.pad, a.border - a.over * step);
+        redefine(a.kernel,
+                 select(a.kernel > 3, min(a.kernel - a.over, ceil_div(padded, step)), a.kernel));
+        redefine(a.stride, stride_of_windows(a, max(padded, 3)));
+    }
+    void redefine(const Dim &scalar, const DimExpr &e) {
+        for (ScalarSpec &s : scalars)
+            if (s.name == scalar.name()) s.value = e.text();
+    }
 };
 
 struct MaxPool2d : MaxBase {

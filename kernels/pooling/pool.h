@@ -23,7 +23,7 @@ struct PoolAxis {
     Dim pads;           // padding on both sides
     Dim full;           // windows, of which the last may begin in the padding at the end
     Dim border;         // padding in front
-    Dim over;           // taps in front that never meet the map
+    Dim over;           // taps in front that never meet the map (max_pool2d)
     Dim pad;            // padding in front of the kernel's windows
     Dim dilation;       // the distance of neighbouring taps (max_pool2d)
 };
@@ -215,28 +215,9 @@ protected:
         return dilates_ ? (a.kernel - 1) * a.dilation + 1 : DimExpr(a.kernel);
     }
 
-    // Taps that are outside of the map in every window add nothing and are never the maximum.
-    // Kernels run over all taps, so they don't get the ones before the map, `over`, and behind it.
-    // Variants of 2 or 3 taps count on having them.
-    void leave_out_taps(const PoolAxis &a) {
-        const DimExpr step = dilates_ ? max(1, a.dilation) : DimExpr(1);
-        const DimExpr padded = a.extent + a.border - a.over * step;
-        const DimExpr before_all = max(a.border - max(a.windows - 1, 0) * a.stride, 0);
-        let(a.over, select(a.kernel > 3, ceil_div(before_all, step), 0));
-        redefine(a.pad, a.border - a.over * step);
-        redefine(a.kernel,
-                 select(a.kernel > 3, min(a.kernel - a.over, ceil_div(padded, step)), a.kernel));
-        redefine(a.stride, stride_of_windows(a, max(padded, 3)));
-    }
-
 private:
     static constexpr int task_elements = 16384;
     bool dilates_;
-
-    void redefine(const Dim &scalar, const DimExpr &e) {
-        for (ScalarSpec &s : scalars)
-            if (s.name == scalar.name()) s.value = e.text();
-    }
 
     void declare_axis(const PoolAxis &a) {
         const DimExpr stride = max(1, a.stride);

@@ -126,7 +126,8 @@ void write_files(const Project &project, const Network &network, const Int8Netwo
     const fs::path &folder = project.folder;
     fs::create_directories(folder);
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
-    write_build_files(project, words);
+    write_build_files(project, words,
+                      call.arena_bytes + call.constant_bytes + int64_t(test.size()));
     write_text(folder / "README.md", filled(text_of(parts / "project/c99/int8_README.md"), words));
     write_text(folder / "include" / (project.name + ".h"),
                header_of(project, network.name, call, defines_of(integers)));
