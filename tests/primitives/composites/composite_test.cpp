@@ -234,6 +234,15 @@ TEST(Dropout, SameBitsOnEveryIsa) {
     }
 }
 
+// Rows of a view drew the same numbers, each from the first on.
+TEST(Dropout, ViewsDrawAsTheirCopies) {
+    const Tensor wide = Tensor::ones({4, 100});
+    for (const Tensor &view : {wide.slice(1, 0, 64), wide.transpose({1, 0})}) {
+        EXPECT_EQ(F::dropout(view, 0.5, 3, 4)[1].to_vector<float>(),
+                  F::dropout(view.copy(), 0.5, 3, 4)[1].to_vector<float>());
+    }
+}
+
 TEST(Dropout, EdgeCasesAndSuccessiveCalls) {
     const Tensor x = Tensor::full({1000}, 3);
     EXPECT_EQ(F::dropout(x, 0.0)[0].to_vector<float>(), Floats(1000, 3));
