@@ -224,7 +224,6 @@ TEST(Mutants, ProductsOfIntegersAreChecked) {
     EXPECT_EQ(m.status, Mutant::caught) << m.output;
 }
 
-// An index outside of x takes the fill.
 // A minimum of bytes shows a lost row only where one byte is less than all others.
 TEST(Mutants, AByteThatDecidesIsChecked) {
     const Mutant m = tried("reduce_min",
@@ -256,6 +255,7 @@ TEST(Mutants, AProgramsFaultIsTriedWithManyValues) {
     EXPECT_EQ(m.status, Mutant::caught) << m.output;
 }
 
+// An index outside of x takes the fill.
 TEST(Mutants, IndicesOutsideAreChecked) {
     MutantOptions o = options({"gather_kernel"}, 0,
                               {"gather_kernel/points i32/avx2 wrong-input: load of fill in y #4"});
