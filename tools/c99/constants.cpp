@@ -24,17 +24,6 @@ std::vector<int> writes_of(const Graph &graph) {
     return writes;
 }
 
-// Returns by buffer the number of operands and outputs that read it.
-std::vector<int> reads_of(const Graph &graph) {
-    std::vector<int> reads(graph.buffers.size());
-    for (const Node &n : graph.nodes)
-        for (const View &v : n.in)
-            if (v.buffer >= 0) reads[size_t(v.buffer)]++;
-    for (const View &v : graph.outputs)
-        if (v.buffer >= 0) reads[size_t(v.buffer)]++;
-    return reads;
-}
-
 bool holds_elements(const Buffer &b) {
     return b.role == Role::constant || b.role == Role::captured;
 }
@@ -189,6 +178,16 @@ Tensor constant_of(const Graph &graph, const View &view) {
     const Tensor dense = Tensor::empty(view.shape, view.dtype);
     dense.assign(held.with_memory(view.dtype, view.shape, view.strides, view.offset));
     return dense;
+}
+
+std::vector<int> reads_of(const Graph &graph) {
+    std::vector<int> reads(graph.buffers.size());
+    for (const Node &n : graph.nodes)
+        for (const View &v : n.in)
+            if (v.buffer >= 0) reads[size_t(v.buffer)]++;
+    for (const View &v : graph.outputs)
+        if (v.buffer >= 0) reads[size_t(v.buffer)]++;
+    return reads;
 }
 
 void fold_constants(Graph &graph) {

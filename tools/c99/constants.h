@@ -16,6 +16,9 @@ void fold_constants(graph::Graph &graph);
 // results, within the ops' error bounds. Returns how many it folded. Expects folded constants.
 int fold_norms(graph::Graph &graph);
 
+// Returns by buffer the number of operands and outputs that read it.
+std::vector<int> reads_of(const graph::Graph &graph);
+
 // Returns a dense tensor with the elements of a view of a constant or captured buffer.
 Tensor constant_of(const graph::Graph &graph, const graph::View &view);
 

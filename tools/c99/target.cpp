@@ -40,23 +40,26 @@ void require(Target target, const Needed &needed, const std::string &command) {
                              join(packages, " "));
 }
 
-Tools tools_of_linux(Target target, const std::string &machine, const std::string &library,
-                     const std::string &qemu, const std::string &command) {
-    const std::string compiler = machine + "-gcc";
-    require(target, {compiler, "gcc-" + machine, library, qemu, "qemu-user"}, command);
-    return {{compiler, "-static"}, {"-lm"}, {qemu}};
+Tools tools_of_linux(Target target, const std::string &library, const std::string &qemu,
+                     const std::string &command) {
+    std::vector<std::string> compiler = compiler_of(target);
+    require(target, {compiler[0], "gcc-" + machine_of(target), library, qemu, "qemu-user"},
+            command);
+    compiler.push_back("-static");
+    return {compiler, {"-lm"}, {qemu}};
 }
 
 // The board's start-up and memory are those of exported projects.
 Tools tools_of_board(const std::string &command) {
+    std::vector<std::string> compiler = compiler_of(Target::arm32m);
     require(Target::arm32m,
-            {"arm-none-eabi-gcc", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm",
+            {compiler[0], "gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm",
              "qemu-system-arm"},
             command);
     const std::string board =
         installed("share/halyard/export/project/c99/board/mps2_an386").string();
-    return {{"arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16",
-             "-mfloat-abi=hard", "-nostartfiles", "-T", board + ".ld", board + ".c"},
+    compiler.insert(compiler.end(), {"-nostartfiles", "-T", board + ".ld", board + ".c"});
+    return {compiler,
             {"-lm"},
             {"qemu-system-arm", "-M", "mps2-an386", "-nographic", "-monitor", "none", "-serial",
              "none", "-semihosting-config", "enable=on,target=native", "-kernel"}};
@@ -82,14 +85,32 @@ Target target_of(const std::string &name, const std::string &command) {
                                  "ARM32M (Cortex-M)");
 }
 
+std::string machine_of(Target target) {
+    switch (target) {
+    case Target::x86: return "";
+    case Target::arm64: return "aarch64-linux-gnu";
+    case Target::arm32a: return "arm-linux-gnueabihf";
+    case Target::arm32m: break;
+    }
+    return "arm-none-eabi";
+}
+
+std::vector<std::string> compiler_of(Target target) {
+    if (target == Target::x86) return {"cc"};
+    std::vector<std::string> words = {machine_of(target) + "-gcc"};
+    if (target == Target::arm32m) {
+        words.insert(words.end(),
+                     {"-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"});
+    }
+    return words;
+}
+
 Tools tools_of(Target target, const std::string &command) {
     if (target == Target::arm64) {
-        return tools_of_linux(target, "aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-aarch64",
-                              command);
+        return tools_of_linux(target, "libc6-dev-arm64-cross", "qemu-aarch64", command);
     }
     if (target == Target::arm32a) {
-        Tools tools = tools_of_linux(target, "arm-linux-gnueabihf", "libc6-dev-armhf-cross",
-                                     "qemu-arm", command);
+        Tools tools = tools_of_linux(target, "libc6-dev-armhf-cross", "qemu-arm", command);
         tools.compiler.push_back("-march=armv7-a+neon-vfpv4");
         return tools;
     }

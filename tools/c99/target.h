@@ -14,6 +14,12 @@ std::string name_of(Target target);
 // Returns the target of a name. Throws AttrError, of `command`, if there is none.
 Target target_of(const std::string &name, const std::string &command);
 
+// Returns the machine in the names of a target's GNU programs, as in "aarch64-linux-gnu-gcc"; ""
+// for x86.
+std::string machine_of(Target target);
+// Returns the compiler's program and what tells it the machine.
+std::vector<std::string> compiler_of(Target target);
+
 // The memory that the emulated board has for constants, static memory and tensors: 16 MB, of which
 // C's library takes some.
 constexpr int64_t board_bytes = int64_t(15) << 20;

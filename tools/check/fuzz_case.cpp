@@ -220,7 +220,7 @@ void raise_to(const Tensor &t, double least) {
 
 // Integers are often equal, and equal terms of a sum round alike. So where functions of integers
 // are added up, errors are allowed that many times.
-constexpr int inexact_integers = 6;
+constexpr int inexact_integers = 4;
 
 // The op's tensors in the layouts of the case.
 class Call {

@@ -596,15 +596,24 @@ Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
     return {};
 }
 
+// Returns the indices of the surviving kernels of the CPU whose places a call is known to execute,
+// or, without `reached`, of the others.
+std::vector<size_t> survivors_on_cpu(const std::vector<Choice> &chosen,
+                                     const std::vector<Mutant> &all, bool reached) {
+    std::vector<size_t> indices;
+    for (size_t i = 0; i < all.size(); i++) {
+        if (all[i].status == Mutant::survived && all[i].reached == reached &&
+            chosen[i].kernel.backend == "cpu")
+            indices.push_back(i);
+    }
+    return indices;
+}
+
 // Finds for every survivor whether the checks execute its place: a program that aborts there must
 // end them.
 void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
                   std::vector<Mutant> &all) {
-    std::vector<size_t> survivors;
-    for (size_t i = 0; i < all.size(); i++) {
-        if (all[i].status == Mutant::survived && chosen[i].kernel.backend == "cpu")
-            survivors.push_back(i);
-    }
+    const std::vector<size_t> survivors = survivors_on_cpu(chosen, all, false);
     pool_of(o).run(
         survivors.size(),
         [&](size_t i, const ProcessPool::Send &send) {
@@ -632,9 +641,7 @@ std::string last_message(const JobResult &r, const std::string &word) {
 // of bounds that leave the results right.
 void try_sanitizers(const std::vector<Choice> &chosen, const MutantOptions &o,
                     std::vector<Mutant> &all) {
-    std::vector<size_t> survivors;
-    for (size_t i = 0; i < all.size(); i++)
-        if (all[i].status == Mutant::survived && all[i].reached) survivors.push_back(i);
+    const std::vector<size_t> survivors = survivors_on_cpu(chosen, all, true);
     pool_of(o).run(
         survivors.size(),
         [&](size_t i, const ProcessPool::Send &send) {
@@ -650,23 +657,11 @@ void try_sanitizers(const std::vector<Choice> &chosen, const MutantOptions &o,
         });
 }
 
-// Returns the indices of the survivors whose places no call has executed yet.
-std::vector<size_t> unreached_survivors(const std::vector<Choice> &chosen,
-                                        const std::vector<Mutant> &all) {
-    std::vector<size_t> indices;
-    for (size_t i = 0; i < all.size(); i++) {
-        if (all[i].status == Mutant::survived && !all[i].reached &&
-            chosen[i].kernel.backend == "cpu")
-            indices.push_back(i);
-    }
-    return indices;
-}
-
 // Searches a call that executes the place of each survivor that no check reaches, and makes it with
 // many values. A survivor for which there is none becomes `unreached`.
 void search_calls(const std::vector<Choice> &chosen, const MutantOptions &o,
                   std::vector<Mutant> &all) {
-    const std::vector<size_t> survivors = unreached_survivors(chosen, all);
+    const std::vector<size_t> survivors = survivors_on_cpu(chosen, all, false);
     std::map<size_t, std::string> calls;
     pool_of(o).run(
         survivors.size(),

@@ -33,21 +33,10 @@ struct Draft {
     bool is_clamped = false, is_pooled = false;
 };
 
-// Returns by buffer the number of operands and outputs that use it.
-std::vector<int> uses_of(const Graph &graph) {
-    std::vector<int> uses(graph.buffers.size());
-    for (const Node &n : graph.nodes)
-        for (const View &v : n.in)
-            if (v.buffer >= 0) uses[size_t(v.buffer)]++;
-    for (const View &v : graph.outputs)
-        if (v.buffer >= 0) uses[size_t(v.buffer)]++;
-    return uses;
-}
-
 class Lowering {
 public:
     Lowering(const Graph &graph, const std::map<int, Range> &ranges)
-        : graph_(graph), ranges_(ranges), uses_(uses_of(graph)) {}
+        : graph_(graph), ranges_(ranges), reads_(c99::reads_of(graph)) {}
 
     Int8Network run() {
         network_.name = graph_.name;
@@ -63,7 +52,7 @@ public:
 private:
     const Graph &graph_;
     const std::map<int, Range> &ranges_;
-    const std::vector<int> uses_;  // by buffer
+    const std::vector<int> reads_;  // by buffer
     std::vector<Draft> drafts_;
     std::map<int, Shape> shapes_;  // of activations, by buffer
     Int8Network network_;
@@ -116,7 +105,7 @@ private:
 
     // Returns the step that alone computes the node's operand, if nothing else reads that.
     Draft *producer(const View &v) {
-        const bool is_its_own = uses_[size_t(v.buffer)] == 1 &&
+        const bool is_its_own = reads_[size_t(v.buffer)] == 1 &&
                                 graph_.buffers[size_t(v.buffer)].role == Role::temporary;
         if (!is_its_own) return nullptr;
         const auto at = std::ranges::find_if(drafts_,

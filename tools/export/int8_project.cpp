@@ -126,6 +126,7 @@ void write_files(const Project &project, const Network &network, const Int8Netwo
     const fs::path &folder = project.folder;
     fs::create_directories(folder);
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
+    // The test's text is longer than the tensors in it.
     write_build_files(project, words,
                       call.arena_bytes + call.constant_bytes + int64_t(test.size()));
     write_text(folder / "README.md", filled(text_of(parts / "project/c99/int8_README.md"), words));
