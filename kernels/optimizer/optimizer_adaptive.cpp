@@ -114,7 +114,9 @@ struct RmsProp : Adaptive {
             const double abs_mean = centered ? abs_average(k, in[1], abs_grad) : 0;
             const double squares = k * state[0] + (1 - k) * grad * grad;
             const double abs_squares = abs_average(k, state[0], abs_grad * abs_grad);
-            const double variance = squares - mean * mean < 0 ? 0 : squares - mean * mean;
+            const double difference = squares - mean * mean;
+            // As in the algorithm, only a difference is held at 0: a negative s alone gives NaN.
+            const double variance = centered && difference < 0 ? 0 : difference;
             const double step = q.real("lr") / std::sqrt(variance + eps0);
             const double moment = q.real("momentum") * state[1] + step * grad;
             const double abs_moment =
