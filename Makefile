@@ -22,10 +22,11 @@ nightly: build ## what takes hours: a training killed again and again, all sampl
 	@HALYARD_ALL_PTX=1 build/release/bin/backend_test --gtest_filter='Cuda.*'
 	@build/release/bin/halyard check --device cuda
 
-fuzz: ## a million changed files of every format that a loader reads and 400,000 random calls of ops, under AddressSanitizer and UBSan
+fuzz: ## a million changed files that loaders read, 400,000 calls of ops, a million of an exported library, under AddressSanitizer and UBSan
 	@scripts/build.sh asan
 	@HALYARD_FUZZ=400000 build/asan/bin/call_fuzz_test
 	@HALYARD_FUZZ=1000000 build/asan/bin/train_test --gtest_filter='Formats/LoaderFuzz.*'
+	@tests/export/run_library_fuzz.sh "$(CURDIR)/build/asan" "$(CURDIR)" 1000000 "$(CURDIR)/build/asan/sanitized/runtime.a"
 
 install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers, libraries, the command
 	@scripts/install.sh $(PREFIX)

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# scripts/arm.sh [preset]: LeNet-5 exported as C99 for x86, ARM64, ARM32A and ARM32M, built by the project's own build, run by QEMU (ARM32M:
-# a Cortex-M4 without an operating system), and compared: all must have the same bits. Writes bench/results/c99_arm.md.
+# scripts/arm.sh [preset]: LeNet-5 exported as C99, in f32 and in integers, for x86, ARM64, ARM32A and ARM32M, built by the project's own
+# build, run by QEMU (ARM32M: a Cortex-M4 without an operating system), and compared: all targets must have the same bits. Writes
+# bench/results/c99_arm.md.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 preset="${1:-release}"
 targets=(x86 ARM64 ARM32A ARM32M)
 network=lenet5
+classes=10
 results=bench/results/c99_arm.md
 work="build/arm"
 
@@ -21,54 +23,64 @@ set_tools() {
     esac
 }
 
-# The number that the header gives.
-defined() { sed -n "s/^#define [A-Z0-9]*_$2 \([0-9]*\).*/\1/p" "$work/$1/include/$network.h"; }
-
-# build TARGET TYPE: the network and its test, as CMake builds them.
-build() {
-    cmake -S "$work/$1" -B "$work/$1/$2" -DCMAKE_BUILD_TYPE="$2" -DCMAKE_EXE_LINKER_FLAGS="$linker" && cmake --build "$work/$1/$2"
+# export_project FORM TARGET: the network in f32, or in integers that are calibrated on the digits of data/.
+export_project() {
+    local words=("$network" --for c99 --target "$2" -o "$project")
+    [ "$1" = int8 ] && words+=(--int8 data/digits)
+    "build/$preset/bin/halyard" export "${words[@]}" >"$work/log"
 }
 
-# Bytes of the network's code: what `size` calls text, without the weights.
+# The number that the project's header gives.
+defined() { sed -n "s/^#define [A-Z0-9]*_$1 \([0-9]*\).*/\1/p" "$project/include/$network.h"; }
+
+# build TYPE: the network and its test, as CMake builds them.
+build() {
+    cmake -S "$project" -B "$project/$1" -DCMAKE_BUILD_TYPE="$1" -DCMAKE_EXE_LINKER_FLAGS="$linker" && cmake --build "$project/$1"
+}
+
+# code_of TYPE: bytes of the network's code: what `size` calls text, without the weights.
 code_of() {
     local text
-    text="$("${tools}size" "$work/$1/$2/lib$network.a" | awk 'NR == 2 { print $1 }')"
-    echo $((text - $(defined "$1" CONSTANT_BYTES)))
+    text="$("${tools}size" "$project/$1/lib$network.a" | awk 'NR == 2 { print $1 }')"
+    echo $((text - $(defined CONSTANT_BYTES)))
 }
 
 # run_test TARGET TYPE: the test's line, of which the bits are the last word.
 run_test() {
-    local program="$work/$1/$2/${network}_test"
+    local program="$project/$2/${network}_test"
     [ "$1" = ARM32M ] && program="-kernel $program"
     # shellcheck disable=SC2086 # an option and its value
     "${emulator[@]}" $program
 }
 
-# Instructions of one call: the emulator runs one at a time and logs those in the functions of the network, of two calls.
+# instructions_of TARGET TYPE CALLS: those of one of the test's calls. The emulator runs one at a time and logs those in the functions of
+# the network.
 instructions_of() {
-    local program="$work/$1/$2/${network}_test" ranges
+    local program="$project/$2/${network}_test" ranges
     ranges="$("${tools}nm" -S "$program" | awk -v name="$network" '
         NF == 4 && tolower($3) == "t" && index($4, name) == 1 { printf "%s0x%s+0x%s", separator, $1, $2; separator = "," }')"
     [ "$1" = ARM32M ] && program="-kernel $program"
     # shellcheck disable=SC2086 # an option and its value
-    echo $(("$("${emulator[@]}" -singlestep -d exec,nochain -dfilter "$ranges" $program 2>&1 >/dev/null | grep -c '^Trace')" / 2))
+    echo $(("$("${emulator[@]}" -singlestep -d exec,nochain -dfilter "$ranges" $program 2>&1 >/dev/null | grep -c '^Trace')" / $3))
 }
 
-# measure TARGET TYPE: a line of the table.
+# measure FORM TARGET TYPE: a line of the table.
 measure() {
-    local line bits
-    line="$(run_test "$1" "$2")" || die "$1, $2: the test fails: $line"
+    local line bits results
+    line="$(run_test "$2" "$3")" || die "$1, $2, $3: the test fails: $line"
     bits="${line##* }"
-    : "${expected_bits:=$bits}"
-    [ "$bits" = "$expected_bits" ] || die "$1, $2: the results have the bits $bits, expected $expected_bits, those of ${targets[0]}"
-    echo "| $1 | $2 | $(code_of "$1" "$2") | $(defined "$1" CONSTANT_BYTES) | $(defined "$1" ARENA_BYTES) | $(instructions_of "$1" "$2") | $bits |" |
-        tee -a "$work/rows"
+    : "${expected_bits[$1]:=$bits}"
+    [ "$bits" = "${expected_bits[$1]}" ] ||
+        die "$1, $2, $3: the results have the bits $bits, expected ${expected_bits[$1]}, those of ${targets[0]}"
+    results="$(sed -n 's/^ok: \([0-9]*\) results.*/\1/p' <<<"$line")"
+    echo "| $1 | $2 | $3 | $(code_of "$3") | $(defined CONSTANT_BYTES) | $(defined ARENA_BYTES) |" \
+        "$(instructions_of "$2" "$3" $((results / classes))) | $bits |" | tee -a "$work/rows"
 }
 
 # Writes the bits of C's functions on a target to the file of its name.
 run_functions() {
     local program="$work/functions.$1" words=(-O1 -std=c99 "-DRESULTS=\"$ROOT/$work/functions/$1\"" tests/arm/functions.c)
-    local board="$work/$1/test/mps2_an386"
+    local board="$project/test/mps2_an386"
     if [ "$1" = ARM32M ]; then
         words+=(-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -nostartfiles -T "$board.ld" "$board.c")
     else
@@ -85,15 +97,16 @@ page() {
     cat <<END
 # LeNet-5 in C99 on ARM
 
-\`make arm\`, $(date +%F). \`halyard export lenet5 --for c99 --target T\` of one image, f32, with the initial weights; built by the
-project's CMakeLists.txt (\`-ffp-contract=off\`) as Release (\`-O3\`) and MinSizeRel (\`-Os\`), and run by QEMU. ARM32M is a Cortex-M4 with its
-FPU and without an operating system (machine mps2-an386). Each test passed, and all results have the same bits.
+\`make arm\`, $(date +%F). \`halyard export lenet5 --for c99 --target T\` of one image, with the initial weights, in f32 and with
+\`--int8 data/digits\`; built by the project's CMakeLists.txt (\`-ffp-contract=off\`) as Release (\`-O3\`) and MinSizeRel (\`-Os\`), and run by
+QEMU. ARM32M is a Cortex-M4 with its FPU and without an operating system (machine mps2-an386). Each test passed, and the results of all
+targets have the same bits.
 
 Code is \`size\`'s text of the library without the weights; bytes of weights and of the arena are those that the header gives.
 Instructions are those of one call, in the network's functions; QEMU counts no cycles.
 
-| target | build | code | weights | arena | instructions | bits |
-|---|---|---|---|---|---|---|
+| form | target | build | code | weights | arena | instructions | bits |
+|---|---|---|---|---|---|---|---|
 $(cat "$work/rows")
 
 | | |
@@ -114,14 +127,18 @@ scripts/setup.sh --packages scripts/arm_packages.txt
 phase "build of halyard" cmake --build --preset "$preset" --parallel "$(jobs)" --target halyard_command halyard_export_files
 rm -rf "$work"
 mkdir -p "$work/functions"
-for target in "${targets[@]}"; do
-    set_tools "$target"
-    "build/$preset/bin/halyard" export "$network" --for c99 --target "$target" -o "$work/$target" >"$work/log"
-    for type in Release MinSizeRel; do
-        quietly build "$target" "$type" || die "$target, $type: the project isn't built"
-        measure "$target" "$type"
+declare -A expected_bits
+for form in f32 int8; do
+    for target in "${targets[@]}"; do
+        project="$work/$form/$target"
+        set_tools "$target"
+        export_project "$form" "$target"
+        for type in Release MinSizeRel; do
+            quietly build "$type" || die "$form, $target, $type: the project isn't built"
+            measure "$form" "$target" "$type"
+        done
+        [ "$form" = int8 ] || run_functions "$target"
     done
-    run_functions "$target"
 done
 page >"$results"
 say "all targets have the same bits; wrote $results"

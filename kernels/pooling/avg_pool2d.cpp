@@ -24,6 +24,9 @@ struct AvgBase : Pool {
         samples.push_back("n=1 c=3 h=6 w=6 kernel_size=2,2 stride=2,2 divisor_override=3");
         samples.push_back("n=2 c=3 h=9 w=37 kernel_size=3,3 pad_mode=pad padding=1,1,1,1");
         samples.push_back("n=1 c=2 h=5 w=16 kernel_size=3,3 pad_mode=same ceil_mode=1");
+        samples.push_back(
+            "n=1 c=2 h=3 w=5 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6");
+        samples.push_back("n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same");
         contract = {Contract::products, 8};  // sums may cancel
     }
     static inline const Dim count_include_pad{"count_include_pad"}, count_all{"count_all"};
@@ -61,7 +64,18 @@ struct AvgPool2d : AvgBase {
     AvgPool2d();
     Func x = input("x");
     Func y = output("y");
+    // The taps that meet the map in one of the windows, which may be far larger than the map.
+    Expr first_tap_h = derived(Dim("first_tap_h"), first_tap(d.down));
+    Expr first_tap_w = derived(Dim("first_tap_w"), first_tap(d.across));
+    Expr taps_h = derived(Dim("taps_h"), taps(d.down));
+    Expr taps_w = derived(Dim("taps_w"), taps(d.across));
 
+    static DimExpr first_tap(const PoolAxis &a) {
+        return max(a.border - max(a.windows - 1, 0) * a.stride, 0);
+    }
+    static DimExpr taps(const PoolAxis &a) {
+        return min(a.kernel, a.extent + a.border) - first_tap(a);
+    }
     void schedule(const Ascend &npu) override { schedule_ascend(npu, ascend::Pooled::mean); }
     using Op::schedule;
     void reference(Problem &p) const override {
@@ -106,7 +120,7 @@ class MeanOfWindows : public PoolVariant<AvgPool2d> {
 public:
     using PoolVariant::PoolVariant;
     void algorithm(const Build &) override {
-        const RDom k(0, kw, 0, kh);
+        const RDom k(op.first_tap_w, op.taps_w, op.first_tap_h, op.taps_h);
         const Expr column = vx * sw + k.x - pl;
         const Expr row = vy * sh + k.y - pt;
         const Expr in_column = clamp(likely(column), 0, size(d.across.extent) - 1);
@@ -173,7 +187,9 @@ public:
     using PoolVariant::PoolVariant;
     void algorithm(const Build &) override {
         const Expr ow = size(d.across.windows), oh = size(d.down.windows);
-        const RDom j(0, (kw + sw - 1) / sw, 0, (kh + sh - 1) / sh);
+        const Gathered x_windows = gathered(kw, sw, pl, size(d.across.extent), ow);
+        const Gathered y_windows = gathered(kh, sh, pt, size(d.down.extent), oh);
+        const RDom j(x_windows.from, x_windows.count, y_windows.from, y_windows.count);
         const Expr ox = (vx + pl) / sw - j.x;
         const Expr oy = (vy + pt) / sh - j.y;
         const Expr cx = clamp(ox, 0, ow - 1);
@@ -187,6 +203,17 @@ public:
     using Implementation::schedule;
 
 private:
+    struct Gathered {
+        Expr from, count;
+    };
+    // Returns which windows, counted back from the one that begins last before an element, may
+    // contain one of the elements of the map.
+    static Gathered gathered(const Expr &kernel, const Expr &stride, const Expr &pad,
+                             const Expr &extent, const Expr &windows) {
+        const Expr from = max(pad / stride - (windows - 1), 0);
+        const Expr of_window = (kernel + stride - 1) / stride;
+        return {from, min(of_window, (extent - 1 + pad) / stride + 1) - from};
+    }
     Func sum{"sum"};
 };
 
