@@ -20,16 +20,16 @@ struct MaxBase : Pool {
         ints("dilation", "1,1", {d.down.dilation, d.across.dilation});
         leave_out_taps(d.down);
         leave_out_taps(d.across);
-        for (const char *sample :
-             {"n=2 c=3 h=9 w=37 kernel_size=3,3 pad_mode=pad padding=1,1,1,1",
-              "n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same",
-              "n=1 c=2 h=3 w=4 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6",
-              "n=1 c=2 h=9 w=37 kernel_size=3,3 dilation=2,3",
-              "n=2 c=1 h=8 w=35 kernel_size=3,2 stride=2,2 dilation=2,4 pad_mode=pad "
-              "padding=2,3,4,1 ceil_mode=1",
-              "n=1 c=1 h=7 w=16 kernel_size=5,4 stride=1,3 dilation=3,2 pad_mode=same",
-              "n=1 c=2 h=1 w=5 kernel_size=2,3 dilation=3,4 pad_mode=pad padding=2,2,4,4"})
-            samples.push_back(sample);
+        samples.insert(
+            samples.end(),
+            {"n=2 c=3 h=9 w=37 kernel_size=3,3 pad_mode=pad padding=1,1,1,1",
+             "n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same",
+             "n=1 c=2 h=3 w=4 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6",
+             "n=1 c=2 h=9 w=37 kernel_size=3,3 dilation=2,3",
+             "n=2 c=1 h=8 w=35 kernel_size=3,2 stride=2,2 dilation=2,4 pad_mode=pad "
+             "padding=2,3,4,1 ceil_mode=1",
+             "n=1 c=1 h=7 w=16 kernel_size=5,4 stride=1,3 dilation=3,2 pad_mode=same",
+             "n=1 c=2 h=1 w=5 kernel_size=2,3 dilation=3,4 pad_mode=pad padding=2,2,4,4"});
     }
     Expr dh = derived(d.down.dilation, dilation_of_taps(d.down));
     Expr dw = derived(d.across.dilation, dilation_of_taps(d.across));
@@ -396,8 +396,9 @@ MaxPool2dDx::MaxPool2dDx()
     add(variant_of<Dx3x3s2>(*this, "pool3x3s2", is_dense() && is_3x3(2, x, dx)));
     add(variant_of<Dx2x2>(*this, "pool2x2", is_dense() && is_2x2()));
     add(variant_of<DxOfWindows>(*this, "", DimExpr::always()));
-    for (const std::string shape : {"n=2 c=3 h=10 w=10", "n=1 c=2 h=6 w=28", "n=3 c=1 h=4 w=34"})
-        samples.push_back(shape + " kernel_size=2,2 stride=2,2");
+    samples.insert(samples.end(), {"n=2 c=3 h=10 w=10 kernel_size=2,2 stride=2,2",
+                                   "n=1 c=2 h=6 w=28 kernel_size=2,2 stride=2,2",
+                                   "n=3 c=1 h=4 w=34 kernel_size=2,2 stride=2,2"});
     bench.push_back("n=32 c=64 h=56 w=56 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1");
 }
 

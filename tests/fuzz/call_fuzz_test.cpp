@@ -16,6 +16,7 @@
 
 #include "HalideRuntime.h"
 #include "primitives/library.h"
+#include "registry/tensor/memory.h"
 #include "tests/fuzz/check_call.h"
 #include "tests/fuzz/run_calls.h"
 
@@ -98,6 +99,7 @@ TEST(CallFuzz, RunsOneCall) {
     ASSERT_TRUE(words >> device >> number)
         << "HALYARD_FUZZ_CALL is '" << which << "', expected 'cpu 17'";
     set_device(device);
+    memory::set_limit(memory_limit);
     const RandomCall call = random_call(all_ops(), number);
     std::printf("%s\n", call.text().c_str());
     const CallResult v = check_call(call);

@@ -24,7 +24,6 @@ namespace halyard::fuzz {
 namespace {
 
 constexpr int leaked = 99;  // The exit status of a leak.
-constexpr int64_t memory_limit = 128 << 20;
 
 // The memory that a child and its parent share.
 struct Shared {

@@ -9,6 +9,9 @@
 
 namespace halyard::fuzz {
 
+// The bytes of tensors that a call may have at once.
+constexpr int64_t memory_limit = 128 << 20;
+
 struct Failure {
     uint64_t number;   // The call's number.
     std::string what;  // The call and its fault.
