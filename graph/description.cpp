@@ -53,7 +53,9 @@ double exact(const std::string &text) {
     return value;
 }
 
-std::string text_of(const Attrs &attrs, size_t k) {
+}  // namespace
+
+std::string exact_text(const Attrs &attrs, size_t k) {
     const AttrSpec &a = attrs.op().attrs[k];
     switch (a.kind) {
     case AttrKind::real: return exact(attrs.real(k));
@@ -64,6 +66,8 @@ std::string text_of(const Attrs &attrs, size_t k) {
     default: return std::to_string(attrs.integer(k));
     }
 }
+
+namespace {
 
 Json json_of(const View &v) {
     if (v.buffer < 0) return nullptr;
@@ -85,7 +89,7 @@ Json json_of(const Node &n) {
     if (n.attrs) {
         Json attributes = Json::object();
         for (size_t k = 0; k < n.attrs->op().attrs.size(); k++)
-            attributes[n.attrs->op().attrs[k].name] = text_of(*n.attrs, k);
+            attributes[n.attrs->op().attrs[k].name] = exact_text(*n.attrs, k);
         j["attributes"] = std::move(attributes);
     }
     if (n.kind == Node::Kind::fill) j["value"] = exact(n.value);
@@ -99,6 +103,8 @@ Json json_of(const Node &n) {
         j["numbers"] = settings->numbers;
     }
     if (n.draw >= 0) j["draw"] = n.draw;
+    for (const NumberPlace &place : n.numbers)
+        j["step_numbers"].push_back({place.attribute, place.number});
     j["in"] = json_of(n.in);
     j["out"] = json_of(n.out);
     if (!n.part.empty()) j["part"] = n.part;
@@ -149,6 +155,7 @@ DescribedGraph described(const Graph &graph) {
                    {"nodes", std::move(nodes)},
                    {"results", json_of(graph.outputs)}};
     made.text = all.dump();
+    made.numbers = number_count(graph);
     return made;
 }
 
@@ -220,6 +227,9 @@ Node node_in(const Json &j) {
                                                j.at("numbers").get<std::vector<int64_t>>()});
     }
     n.draw = j.value("draw", -1);
+    if (j.contains("step_numbers"))
+        for (const Json &place : j.at("step_numbers"))
+            n.numbers.push_back({place.at(0).get<size_t>(), place.at(1).get<size_t>()});
     n.in = views_in(j.at("in"));
     n.out = views_in(j.at("out"));
     n.part = j.value("part", "");

@@ -13,11 +13,15 @@ namespace halyard::graph {
 struct DescribedGraph {
     std::string text;
     std::vector<std::pair<std::string, Tensor>> tensors;  // that the graph holds; names are unique
+    size_t numbers = 0;  // number_count(): that a run takes from outside
 };
 
 // Parameters keep their names; other tensors get some. Throws GraphError for a step on the host
 // that can't be made again by its name.
 DescribedGraph described(const Graph &graph);
+
+// Returns the value of an attribute with all its digits, as a record's text of attributes has it.
+std::string exact_text(const Attrs &attrs, size_t k);
 
 // Returns the graph, which holds the given tensors. Throws GraphError if the text is not the
 // description of a graph, names a tensor or an op that is missing, or describes a graph that reads

@@ -87,13 +87,26 @@ void hold_dense(Buffer &b, ByteRange r, const NamedMemory &named) {
     b.bytes = b.held.bytes();
 }
 
+// The count serves the source of the numbers only.
+bool counts_steps(const Node &n) {
+    return n.kind == Node::Kind::host && n.in.empty() && n.out.empty() &&
+           n.name.starts_with("count ");
+}
+
 }  // namespace
+
+size_t number_count(const Graph &graph) {
+    size_t count = 0;
+    for (const Node &n : graph.nodes)
+        for (const NumberPlace &place : n.numbers)
+            count = std::max(count, place.number + 1);
+    return count;
+}
 
 void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named) {
     if (!graph.numbers.empty()) {
-        throw GraphError("graph", graph.name + " has numbers that the host computes anew in each "
-                                               "step, as learning rates: only a step's gradients "
-                                               "stand alone, not its update");
+        std::erase_if(graph.nodes, counts_steps);
+        graph.numbers.clear();
     }
     remove_unused(graph);
     NamedMemory by_memory;
@@ -175,6 +188,18 @@ private:
             fail(by + " reads buffer " + std::to_string(v.buffer) + ", which nothing has written");
     }
 
+    void check_numbers(const std::string &by, const Node &n) const {
+        constexpr size_t most = 1 << 16;
+        for (const NumberPlace &place : n.numbers) {
+            if (place.number >= most) fail(by + " has no such number of a step");
+            const bool is_real = n.kind == Node::Kind::call && n.attrs &&
+                                 place.attribute < n.attrs->op().attrs.size() &&
+                                 n.attrs->op().attrs[place.attribute].kind == AttrKind::real;
+            if (!is_real && n.kind != Node::Kind::fill)
+                fail(by + " has a number of a step where it takes none");
+        }
+    }
+
     void check_node(size_t k) {
         const Node &n = graph_.nodes[k];
         const std::string by = "node " + std::to_string(k) + ", '" + n.name + "',";
@@ -188,6 +213,7 @@ private:
             if (role == Role::constant) fail(by + " writes a constant");
             written_[size_t(v.buffer)] = 1;
         }
+        check_numbers(by, n);
         const bool is_draw = n.draw >= 0;
         if (n.draw >= graph_.draws) fail(by + " has a draw that the graph doesn't make");
         if (is_draw && n.kind != Node::Kind::call) fail(by + " draws no random numbers");

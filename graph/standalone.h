@@ -10,9 +10,13 @@ namespace halyard::graph {
 
 // Removes buffers that nothing uses, except arguments, and makes the held tensors dense: one that
 // is in the memory of a named tensor becomes that tensor, any other one becomes a view of the
-// elements that the graph uses. Throws GraphError if the graph has numbers of a step, which only
-// the function can compute.
+// elements that the graph uses. The sources of a step's numbers are let go of,
+// and with them the steps on the host that count steps: the nodes keep the places of the numbers,
+// which whoever runs the graph sets.
 void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);
+
+// Returns how many numbers a run takes from outside, such as learning rates; 0 for most graphs.
+size_t number_count(const Graph &graph);
 
 // Throws GraphError unless the graph can be run on any memory: every view lies inside of its
 // buffer, temporaries and results are written before they are read, and constants and tensors from

@@ -37,17 +37,11 @@ private:
     const RngState generator_ = get_rng_state();
 };
 
-}  // namespace
-
-graph::Graph graph_of_call(const Cell &cell, Tensors in) {
-    NamedParameters named;
-    for (const auto &[name, parameter] : cell.parameters_dict())
-        named.emplace_back(name, parameter.data());
+graph::Graph captured(const Cell &cell, Tensors in, const NamedParameters &named) {
     std::vector<Tensor> arguments;
     for (const Tensor &t : in)
         arguments.push_back(t.defined() ? t.copy() : t);
     const StopTape stop;
-    const Unchanged unchanged(named);
     graph::Capture capture(cell.cls_name(), arguments);
     capture.run([&](Tensors x) { return cell.call(x); });
     if (!capture.reason().empty())
@@ -57,6 +51,38 @@ graph::Graph graph_of_call(const Cell &cell, Tensors in) {
     graph::run_passes(graph);
     graph::make_standalone(graph, named);
     return graph;
+}
+
+}  // namespace
+
+graph::Graph graph_of_call(const Cell &cell, Tensors in) {
+    NamedParameters named;
+    for (const auto &[name, parameter] : cell.parameters_dict())
+        named.emplace_back(name, parameter.data());
+    const Unchanged unchanged(named);
+    graph::Graph graph = captured(cell, in, named);
+    if (graph::number_count(graph) > 0) {
+        throw GraphError("graph", cell.cls_name() + " has the update of an optimiser: "
+                                                    "export_step() saves a training step");
+    }
+    return graph;
+}
+
+graph::Graph graph_of_step(const TrainOneStepCell &step, Tensors in) {
+    const Optimizer &optimizer = step.optimizer();
+    if (!optimizer.is_captured()) {
+        throw GraphError("graph",
+                         "the update can't be captured: its rule doesn't state the numbers of its "
+                         "steps, or a function gets the gradients");
+    }
+    NamedParameters named;
+    for (const ParameterTuple &some : {step.network().get_parameters(), optimizer.get_parameters()})
+        for (const Parameter &p : some)
+            named.emplace_back(p.name(), p.data());
+    const Unchanged unchanged(named);
+    if (!optimizer.repeats_its_calls())
+        throw GraphError("graph", "a later step of the optimiser makes other calls than this one");
+    return captured(step, in, named);
 }
 
 namespace {
@@ -112,6 +138,11 @@ Tensor checked_argument(const graph::Graph &graph, const graph::Buffer &b, const
 
 GraphCell::GraphCell(graph::Graph graph) {
     graph::check_standalone(graph);
+    if (graph::number_count(graph) > 0) {
+        throw GraphError("graph", graph.name + " takes numbers in each step, as learning rates, "
+                                               "which a GraphCell can't set: `halyard compile` "
+                                               "makes a library of it");
+    }
     graph_ = std::make_shared<const graph::Graph>(std::move(graph));
     Group all;
     for (const graph::Buffer &b : graph_->buffers)

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "nn/cell.h"
+#include "nn/wrap.h"
 
 namespace halyard::nn {
 
@@ -14,13 +15,19 @@ namespace halyard::nn {
 // (docs/running.md), AttrError if two parameters have one name.
 graph::Graph graph_of_call(const Cell &cell, Tensors in);
 
+// Returns in the same way the graph of a training step, with the optimiser's update; the
+// optimiser's state has its names too. The graph takes the numbers of a step from outside
+// (graph::number_count()). Throws GraphError for an update that can't be captured, and for one that
+// makes other calls in a later step, as RAdam's does.
+graph::Graph graph_of_step(const TrainOneStepCell &step, Tensors in);
+
 // Runs a graph, such as one that load_graph() returns (train/checkpoint/saved_graph.h). Inputs must
 // have the dtypes and shapes that the graph was captured with; ShapeError or DTypeError otherwise.
 // Parameters have their names and can be loaded from checkpoints; they require no gradient, because
 // GradError is thrown where one is taken.
 class GraphCell : public Cell {
 public:
-    // Throws GraphError if the graph doesn't stand alone.
+    // Throws GraphError if the graph doesn't stand alone, or takes numbers of a step.
     explicit GraphCell(graph::Graph graph);
 
     std::vector<Tensor> construct(Tensors in) const override;

@@ -92,6 +92,7 @@ struct Optimizer::State {
     bool states_numbers() const;
     std::vector<double> numbers() const;
     int64_t phase() const;
+    bool repeats_its_calls() const;
     std::vector<Tensor> written() const;
     void add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay,
              bool grouped);
@@ -122,6 +123,16 @@ int64_t Optimizer::State::phase() const {
     if (calls == 1) return 4 * rules;
     const int64_t count = count_of(counter);
     return 4 * rules + 2 * (count + 1 == calls) + (count == 0);
+}
+
+bool Optimizer::State::repeats_its_calls() const {
+    if (calls != 1) return false;
+    const int64_t next = step() + 1, first = rule->phase(next);
+    for (int64_t k = 1; k <= 1000; k++)
+        if (rule->phase(next + k) != first) return false;
+    for (int64_t k = 1024; k < int64_t(1) << 60; k *= 2)
+        if (rule->phase(next + k) != first) return false;
+    return true;
 }
 
 std::vector<Tensor> Optimizer::State::written() const {
@@ -319,6 +330,10 @@ bool Optimizer::is_captured() const {
 
 int64_t Optimizer::phase() const {
     return state_->phase();
+}
+
+bool Optimizer::repeats_its_calls() const {
+    return state_->repeats_its_calls();
 }
 
 void Optimizer::on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const {

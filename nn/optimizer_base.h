@@ -120,6 +120,9 @@ public:
     // Returns a number for the calls that the next update makes, which may be others in a first
     // step. A captured graph belongs to one such number.
     int64_t phase() const;
+    // Returns true if all updates from the next one on make the same calls. A rule's phase is taken
+    // to change in the next 1,000 steps or once for good.
+    bool repeats_its_calls() const;
 
     // Sets a function that gets the gradients of each call before they are used, still scaled by
     // the loss scale. Null removes it. All copies share one listener.

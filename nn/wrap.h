@@ -35,6 +35,8 @@ public:
     void set_sens(double value) { *sens_ = value; }
     // Returns the captured graphs, the last step's first.
     std::vector<std::string> step_graphs() const;
+    const AnyCell &network() const { return network_; }
+    const Optimizer &optimizer() const { return optimizer_; }
 
 private:
     std::vector<Tensor> whole_step(Tensors in) const;

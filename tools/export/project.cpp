@@ -224,6 +224,21 @@ void write_files_of_host(const Project &project, const Selection &selection,
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
 }
 
+// Returns the sources of a library for C.
+std::string sources_of(const Project &project) {
+    return project.has_step ? "src/ops.cpp src/step.c" : "src/ops.cpp";
+}
+
+// Returns the functions that a library for C shows beside those of ops, as a version script's
+// lines.
+std::string functions_of(const Project &project) {
+    std::string s;
+    if (!project.has_step) return s;
+    for (const char *function : {"close", "open", "run", "tensor", "tensor_name"})
+        s += "\n        " + project.name + "_" + function + ";";
+    return s;
+}
+
 }  // namespace
 
 Written write_project(const Project &project, const Selection &selection, size_t jobs) {
@@ -244,7 +259,9 @@ Written write_project(const Project &project, const Selection &selection, size_t
                                                       {"@version@", version()},
                                                       {"@ops@", join(names)},
                                                       {"@isas@", written.isas},
-                                                      {"@python@", project.python}};
+                                                      {"@python@", project.python},
+                                                      {"@sources@", sources_of(project)},
+                                                      {"@functions@", functions_of(project)}};
     fs::create_directories(folder);
     fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
     fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);

@@ -27,6 +27,7 @@ struct Project {
     Host host = Host::c;
     std::string python;           // the interpreter that has onnxruntime or torch
     Target target = Target::x86;  // of C99; x86 is the machine's own compiler
+    bool has_step = false;        // a library for C that runs a graph, too
 };
 
 // Throws AttrError unless the project's name can name the library; IoError unless the folder is

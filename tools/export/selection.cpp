@@ -126,4 +126,13 @@ Selection selection_of(const std::vector<std::string> &names) {
     return s;
 }
 
+Selection selection_of_kernels(const std::vector<std::string> &names) {
+    Selection s;
+    for (const std::string &name : std::set<std::string>(names.begin(), names.end())) {
+        s.ops.push_back(&exportable(name));
+        s.gradient_inputs[s.ops.back()] = {};
+    }
+    return s;
+}
+
 }  // namespace halyard::exporting

@@ -19,6 +19,9 @@ struct Selection {
 // exported: it has no kernel of its own or none for the CPU.
 Selection selection_of(const std::vector<std::string> &names);
 
+// Returns these ops alone, without gradients. Throws as selection_of().
+Selection selection_of_kernels(const std::vector<std::string> &names);
+
 // Returns the op of a name, which may be a composite. Throws DispatchError if there is none, and
 // for an op that takes any number of tensors.
 const RegisteredOp &op_called(const std::string &name);

@@ -17,6 +17,7 @@ void add_export(CLI::App &app, Run &run);
 void add_graph(CLI::App &app, Run &run);
 void add_docs(CLI::App &app, Run &run);
 void add_lower(CLI::App &app, Run &run);
+void add_compile(CLI::App &app, Run &run);
 void add_cache(CLI::App &app, Run &run);
 void add_check(CLI::App &app, Run &run);
 void add_bench(CLI::App &app, Run &run);

@@ -87,6 +87,7 @@ void add_subcommands(CLI::App &app, halyard::command::Run &run) {
     add_tune(app, run);
     add_new(app, run);
     add_export(app, run);
+    add_compile(app, run);
     add_cache(app, run);
 }
 

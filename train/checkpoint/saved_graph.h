@@ -12,6 +12,7 @@
 
 #include "graph/graph.h"
 #include "nn/cell.h"
+#include "nn/wrap.h"
 
 namespace halyard {
 
@@ -20,6 +21,14 @@ namespace halyard {
 // complete new one. Throws GraphError if the call can't be captured or saved, with the reason, and
 // IoError.
 void export_graph(const nn::Cell &cell, const std::vector<Tensor> &inputs, const std::string &path);
+
+// Runs the step once with these inputs and writes what it computed, with its update: parameters and
+// the optimiser's state by name, and the places of the step's numbers, such as learning rates. The
+// file is for `halyard compile`, which makes a library of it. Nothing changes, `path` and errors
+// are as with export_graph(); GraphError, too, for an update that can't be captured or that makes
+// other calls in a later step.
+void export_step(const nn::TrainOneStepCell &step, const std::vector<Tensor> &inputs,
+                 const std::string &path);
 
 // Returns the graph of a file, for nn::GraphCell; it computes the same bits as the cell did. Throws
 // as load_safetensors() does for a file that is missing, damaged or truncated, and IoError if it

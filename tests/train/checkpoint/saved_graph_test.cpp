@@ -11,6 +11,7 @@
 
 #include "examples/lenet5/lenet5.h"
 #include "graph/graph_error.h"
+#include "graph/standalone.h"
 #include "nn/basic.h"
 #include "nn/embedding.h"
 #include "nn/graph_cell.h"
@@ -321,13 +322,47 @@ TEST_F(SavedGraph, RefusesWhatOnlyTheProgramCanDo) {
     const Tensor weight = net.parameters_dict().at("fc3.weight").data().copy();
     EXPECT_NE(message_of<GraphError>([&] {
                   export_graph(step, in, path);
-              }).find("has numbers that the host computes anew in each step"),
+              }).find("has the update of an optimiser: export_step() saves a training step"),
               std::string::npos);
     expect_same_bits(net.parameters_dict().at("fc3.weight").data(), weight);
     const auto hook = net.register_forward_hook(
         [](const nn::Cell &, nn::Tensors, nn::Tensors) { return std::vector<Tensor>(); });
     EXPECT_EQ(message_of<GraphError>([&] { export_graph(net, {images(2)}, path); }),
               "[graph] LeNet5 can't be captured: a forward hook runs in LeNet5");
+    EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(SavedGraph, KeepsTheUpdateOfAStep) {
+    const examples::LeNet5 net;
+    const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
+    const nn::Momentum optimizer(net.trainable_params(), 0.01, 0.9);
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, loss), optimizer);
+    const std::vector<Tensor> in{images(2), Tensor::from(std::vector<int32_t>{1, 7}, {2})};
+    const Tensor weight = net.parameters_dict().at("fc3.weight").data().copy();
+    export_step(step, in, path);
+    expect_same_bits(net.parameters_dict().at("fc3.weight").data(), weight);
+    EXPECT_EQ(optimizer.phase(), 0);
+    const graph::Graph saved = load_graph(path);
+    EXPECT_EQ(graph::number_count(saved), 8);
+    const std::string text = text_of(saved);
+    EXPECT_NE(text.find("= parameter moments.fc3.bias : f32[10]"), std::string::npos) << text;
+    EXPECT_NE(text.find("scale=1 [lr: number 7] : f32[10], f32[10]"), std::string::npos) << text;
+    EXPECT_EQ(text.find("global_step"), std::string::npos) << text;
+    EXPECT_EQ(load_safetensors(path).metadata.at("halyard.graph_format"), "2");
+    EXPECT_NE(message_of<GraphError>([&] {
+                  const nn::GraphCell cell(saved);
+              }).find("takes numbers in each step, as learning rates, which a GraphCell can't set"),
+              std::string::npos);
+}
+
+TEST_F(SavedGraph, RefusesStepsThatDiffer) {
+    const nn::Dense net(3, 2);
+    const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, loss), nn::RAdam(net.trainable_params()));
+    const std::vector<Tensor> in{Tensor::ones({2, 3}),
+                                 Tensor::from(std::vector<int32_t>{1, 0}, {2})};
+    EXPECT_EQ(message_of<GraphError>([&] { export_step(step, in, path); }),
+              "[graph] a later step of the optimiser makes other calls than this one");
     EXPECT_FALSE(fs::exists(path));
 }
 
@@ -357,9 +392,9 @@ TEST_F(SavedGraph, RefusesOtherFiles) {
     save_safetensors(path, {{{"w", Tensor::ones({2})}}, {}});
     EXPECT_EQ(refusal(), "[" + path + "] has no graph: export_graph() writes files that have one");
     EXPECT_FALSE(has_graph(path));
-    save_safetensors(path, {{}, {{"halyard.graph", "{}"}, {"halyard.graph_format", "2"}}});
+    save_safetensors(path, {{}, {{"halyard.graph", "{}"}, {"halyard.graph_format", "3"}}});
     EXPECT_TRUE(has_graph(path));
-    EXPECT_EQ(refusal(), "[" + path + "] has a graph of format 2, this version reads 1");
+    EXPECT_EQ(refusal(), "[" + path + "] has a graph of format 3, this version reads 1 and 2");
 }
 
 // Files with right checksums whose graphs would read or write other memory than their own.

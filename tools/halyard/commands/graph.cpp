@@ -45,8 +45,6 @@ CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
 // Captures the step or the forward pass for the first batch of the training data, and saves it if
 // that is asked for.
 std::vector<CapturedStage> captured(const GraphRequest &o) {
-    if (!o.save.empty() && o.part != "forward")
-        throw AttrError("graph", "--save has no effect without --part forward");
     examples::Settings settings = examples::recipe(o.network).defaults;
     settings.data = o.data.value_or(settings.data);
     settings.batch_size = o.batch_size.value_or(settings.batch_size);
@@ -68,7 +66,10 @@ std::vector<CapturedStage> captured(const GraphRequest &o) {
     } else {
         experiment.network.set_train();
         const nn::WithLossCell with_loss(experiment.network, experiment.loss);
-        nn::TrainOneStepCell(with_loss, experiment.optimizer)(row[0], row[1]);
+        const nn::TrainOneStepCell step(with_loss, experiment.optimizer);
+        if (!o.save.empty()) export_step(step, {row[0], row[1]}, o.save);
+        stages.clear();
+        step(row[0], row[1]);
     }
     if (stages.empty()) throw Error("graph", o.network + " can't be captured; the log says why");
     return stages;
@@ -158,8 +159,9 @@ void add_graph(CLI::App &app, Run &selected) {
                             ->check(CLI::IsMember(stage_names()));
     CLI::Option *dot = sub->add_option(
         "--dot", o->dot, "Write that graph, or the last one, for Graphviz into this file");
-    sub->add_option("--save", o->save,
-                    "Write the forward pass, with its untrained weights, into this file");
+    sub->add_option(
+        "--save", o->save,
+        "Write the step or the forward pass, with its untrained weights, into this file");
     sub->add_flag("--counts", o->counts, "Print no graph, only the table")
         ->excludes(pass)
         ->excludes(dot);

@@ -1,0 +1,77 @@
+// Trains LeNet-5 op by op, for run_compile.sh: writes the graph of the first step, the batches and
+// rates of all steps with their losses, and the tensors after the last.
+// Usage: eager_steps DIGITS STEPS OUT_FOLDER
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "examples/lenet5/lenet5.h"
+#include "nn/loss.h"
+#include "nn/wrap.h"
+#include "primitives/context.h"
+#include "primitives/random.h"
+#include "registry/base/error.h"
+#include "train/checkpoint/saved_graph.h"
+
+namespace {
+using namespace halyard;
+
+void write(std::ofstream &file, const Tensor &t) {
+    const Tensor dense = t.contiguous();
+    if (dense.dtype() == DType::i32)
+        file.write(reinterpret_cast<const char *>(dense.data<int32_t>()),
+                   std::streamsize(dense.bytes()));
+    else
+        file.write(reinterpret_cast<const char *>(dense.data<float>()),
+                   std::streamsize(dense.bytes()));
+}
+
+void write_tensors(const std::string &path, const ParameterTuple &some) {
+    std::ofstream file(path, std::ios::binary | std::ios::app);
+    for (const Parameter &p : some) {
+        if (p.data().dtype() != DType::f32) continue;
+        char name[64] = {};
+        p.name().copy(name, sizeof name - 1);
+        const auto bytes = int64_t(p.data().bytes());
+        file.write(name, sizeof name);
+        file.write(reinterpret_cast<const char *>(&bytes), sizeof bytes);
+        write(file, p.data());
+    }
+}
+
+void run(const std::string &digits, int64_t steps, const std::string &out) {
+    set_seed(10);
+    const examples::LeNet5 network;
+    const auto rate = [](int64_t step) { return 0.02 / double(1 + step % 7); };
+    const nn::Momentum optimizer(network.trainable_params(), rate, 0.9);
+    const nn::WithLossCell with_loss(network, nn::SoftmaxCrossEntropyWithLogits(true, "mean"));
+    const nn::TrainOneStepCell step(with_loss, optimizer);
+    const dataset::Dataset data = examples::create_dataset(digits, 32, steps);
+    dataset::RowIterator rows = data.create_dict_iterator();
+    std::ofstream file(out + "/steps.bin", std::ios::binary);
+    dataset::Row row;
+    for (int64_t k = 0; k < steps && rows.next(row); k++) {
+        if (k == 0) export_step(step, {row[0], row[1]}, out + "/step.graph");
+        const double lr = rate(k);
+        const Tensor loss = step(row[0], row[1]);
+        write(file, row[0]);
+        write(file, row[1]);
+        file.write(reinterpret_cast<const char *>(&lr), sizeof lr);
+        write(file, loss);
+    }
+    write_tensors(out + "/after.bin", network.get_parameters());
+    write_tensors(out + "/after.bin", optimizer.get_parameters());
+}
+
+}  // namespace
+
+int main(int, char **argv) {
+    try {
+        run(argv[1], std::stoll(argv[2]), argv[3]);
+        return 0;
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        return 1;
+    }
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Tests `halyard compile`: LeNet-5's training step as a library trains with the bits of training op by op, needs no Halide and starts
+# no process. Usage: run_compile.sh BUILD_DIR SOURCE_DIR EAGER_STEPS
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh" compile "$@"
+eager="$3"
+
+"$eager" "$source_dir/data/digits/28/train" 60 . || fail "eager_steps"
+"$halyard" compile step.graph -o lenet5 >out || fail "$(cat out)"
+grep -qF "8 numbers of a step" out || fail "$(cat out)"
+build_project lenet5
+library="$PWD/lenet5/build/liblenet5.so"
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Ilenet5/include "$source_dir/examples/compiled/train.c" -o train -Llenet5/build -llenet5 \
+    "-Wl,-rpath,$PWD/lenet5/build"
+cc -Wall -Wextra -Werror "$source_dir/tests/export/no_children.c" -o no_children
+if (./no_children /bin/sh -c '/bin/true; /bin/true') 2>/dev/null; then fail "no_children lets a shell make processes"; fi
+
+needed="$(ldd train "$library" | grep -v ':$' | sed 's/=> .*\/.*//' | grep -iE 'halide|LLVM|stdc|libhalyard|not found' || true)"
+[ -z "$needed" ] || fail "needs $needed"
+for isa in "" baseline; do
+    if [ -n "$isa" ]; then
+        export HALYARD_ISA="$isa"
+        mkdir baseline_steps
+        "$eager" "$source_dir/data/digits/28/train" 5 baseline_steps || fail "eager_steps"
+    fi
+    from="${isa:+baseline_steps/}"
+    ./no_children ./train "${from}steps.bin" "${from}after.bin" >out 2>&1 || fail "$isa: $(cat out)"
+    grep -q "16 tensors are equal" out || fail "$(cat out)"
+    [ -n "$isa" ] || grep -q "^60 steps" out || fail "$(cat out)"
+done
+# expect TEXT argument... expects that `halyard compile` fails with the text and writes nothing.
+expect() {
+    local text="$1" out
+    shift
+    if out="$("$halyard" compile "$@" -o refused 2>&1)"; then fail "compile $* succeeded"; fi
+    [[ "$out" == *"$text"* ]] || fail "compile $* doesn't say '$text' but: $out"
+    [ ! -e refused ] || fail "compile $* failed, and wrote something"
+}
+expect "can't name a library" step.graph --name 9lives
+head -c 1000 step.graph >cut.graph
+expect "cut.graph" cut.graph
+"$halyard" graph transformer --part forward --save texts.graph --counts --data "$source_dir/docs" >out || fail "$(cat out)"
+expect "[compile] TransformerModel: the step 'places_of' on the host can't be compiled" texts.graph
+echo "compile: ok"

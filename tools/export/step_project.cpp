@@ -1,0 +1,410 @@
+#include "tools/export/step_project.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "graph/description.h"
+#include "graph/graph_error.h"
+#include "graph/memory_plan.h"
+#include "graph/standalone.h"
+#include "primitives/composites/host_steps.h"
+#include "registry/base/program.h"
+#include "registry/base/text.h"
+#include "registry/base/version.h"
+#include "tools/templates.h"
+
+namespace halyard::exporting {
+namespace {
+using graph::Buffer;
+using graph::Graph;
+using graph::Node;
+using graph::Role;
+using graph::View;
+
+[[noreturn]] void refuse(const Graph &g, const std::string &what) {
+    throw GraphError("compile", g.name + ": " + what);
+}
+
+const Buffer &buffer_of(const Graph &g, const View &v) {
+    return g.buffers[size_t(v.buffer)];
+}
+
+bool is_held(const Buffer &b) {
+    return b.role == Role::captured || b.role == Role::constant;
+}
+
+// Returns true for a step on the host that only checks labels of an argument, which the library
+// does before a run.
+bool is_label_check(const Graph &g, const Node &n) {
+    if (n.name != host_steps::LabelsOf::name || n.in.size() != 1) return false;
+    const View &v = n.in[0];
+    return buffer_of(g, v).role == Role::input && v.dtype == DType::i32 && v.offset == 0 &&
+           v.strides == dense_strides(v.shape);
+}
+
+void check_call(const Graph &g, const Node &n) {
+    if (n.draw >= 0)
+        refuse(g, n.name + " draws random numbers, which a library has no generator of");
+    for (const auto &views : {n.in, n.out}) {
+        for (const View &v : views) {
+            if (v.buffer < 0) refuse(g, n.name + " has an input that is left out");
+            if (buffer_of(g, v).role == Role::host)
+                refuse(g, n.name + " reads what a step on the host computes");
+        }
+    }
+    for (size_t k = 0; k < n.attrs->op().attrs.size(); k++) {
+        const std::string text = graph::exact_text(*n.attrs, k);
+        if (text.find_first_of(" \t\n\"\\") != std::string::npos)
+            refuse(g,
+                   "attribute " + n.attrs->op().attrs[k].name + " of " + n.name + " has a space");
+    }
+}
+
+void check_node(const Graph &g, const Node &n) {
+    switch (n.kind) {
+    case Node::Kind::call: return check_call(g, n);
+    case Node::Kind::copy: refuse(g, "a copy of elements between tensors can't be compiled");
+    case Node::Kind::fill: refuse(g, "a tensor that each run fills can't be compiled");
+    case Node::Kind::host: break;
+    }
+    if (!is_label_check(g, n)) refuse(g, "the step '" + n.name + "' on the host can't be compiled");
+}
+
+void check_result(const Graph &g, const View &v) {
+    const bool is_own = v.buffer >= 0 && buffer_of(g, v).role == Role::output && v.offset == 0 &&
+                        v.strides == dense_strides(v.shape);
+    if (!is_own) refuse(g, "a result is no dense tensor of its own");
+}
+
+void check(const Graph &g) {
+    for (const Node &n : g.nodes)
+        check_node(g, n);
+    std::set<int> results;
+    for (const View &v : g.outputs) {
+        check_result(g, v);
+        if (!results.insert(v.buffer).second) refuse(g, "two results are one tensor");
+    }
+    for (size_t k = 0; k < g.buffers.size(); k++)
+        if (g.buffers[k].role == Role::output && !results.count(int(k)))
+            refuse(g, "a result is made that isn't returned");
+}
+
+// Where the graph's buffers lie: in the block of the library, or in an argument of the call, -1 -
+// its number.
+struct Places {
+    std::vector<int64_t> at;  // by buffer
+    size_t block = 0;         // bytes
+    int arguments = 0, inputs = 0;
+};
+
+size_t aligned(size_t bytes) {
+    constexpr size_t line = 128;
+    return (bytes + line - 1) / line * line;
+}
+
+Places places_of(const Graph &g) {
+    const graph::MemoryPlan plan = plan_memory(g);
+    Places p;
+    p.block = aligned(plan.bytes);
+    for (size_t k = 0; k < g.buffers.size(); k++) {
+        const Buffer &b = g.buffers[k];
+        p.at.push_back(b.role == Role::temporary ? int64_t(plan.offsets[k]) : 0);
+        if (b.role == Role::input) {
+            p.at[k] = -1 - b.input;
+            p.inputs = std::max(p.inputs, b.input + 1);
+        }
+        if (!is_held(b)) continue;
+        p.at[k] = int64_t(p.block);
+        p.block += aligned(b.bytes);
+    }
+    p.block = std::max(p.block, aligned(1));
+    for (size_t k = 0; k < g.outputs.size(); k++)
+        p.at[size_t(g.outputs[k].buffer)] = -1 - p.inputs - int64_t(k);
+    p.arguments = p.inputs + int(g.outputs.size());
+    return p;
+}
+
+std::string dtype_in_c(DType t) {
+    const std::string bits = std::to_string(8 * bytes_of(t));
+    if (t == DType::boolean) return "{HY_BOOL, 8, 1}";
+    if (t == DType::bf16) return "{HY_BFLOAT, 16, 1}";
+    const char *code = is_float(t) ? "HY_FLOAT" : t == DType::u8 ? "HY_UINT" : "HY_INT";
+    return "{" + std::string(code) + ", " + bits + ", 1}";
+}
+
+std::string list_in_c(const Shape &s) {
+    return s.rank() ? "{" + join(s.vec(), ", ") + "}" : "{0}";
+}
+
+std::string view_in_c(const View &v) {
+    return "    {" + std::to_string(v.buffer) + ", " + std::to_string(v.offset) + ", " +
+           dtype_in_c(v.dtype) + ", " + std::to_string(v.shape.rank()) + ", " + list_in_c(v.shape) +
+           ", " + list_in_c(v.strides) + "},\n";
+}
+
+struct Table {
+    std::string rows;
+    size_t count = 0;
+    void add(const std::string &row) {
+        rows += row;
+        count++;
+    }
+    // A table without rows gets an empty one, because C has no arrays without elements.
+    std::string text(const std::string &type, const std::string &name,
+                     const std::string &size) const {
+        return "#define " + size + " " + std::to_string(count) + "\nstatic const " + type + " " +
+               name + "[] = {\n" + (count ? rows : "    {0},\n") + "};\n\n";
+    }
+};
+
+// Returns the attributes that don't change from step to step.
+std::string fixed_attributes(const Node &n) {
+    std::vector<std::string> words;
+    for (size_t k = 0; k < n.attrs->op().attrs.size(); k++) {
+        const auto is_here = [k](const graph::NumberPlace &p) { return p.attribute == k; };
+        if (std::ranges::any_of(n.numbers, is_here)) continue;
+        const AttrSpec &a = n.attrs->op().attrs[k];
+        words.push_back(a.name + "=" + graph::exact_text(*n.attrs, k));
+    }
+    return join(words, " ");
+}
+
+struct Calls {
+    Table calls, views, places, labels;
+    size_t attribute_bytes = 1;
+
+    void add(const Node &n) {
+        const std::string attributes = fixed_attributes(n);
+        for (const graph::NumberPlace &p : n.numbers) {
+            places.add("    {" + std::to_string(calls.count) + ", \"" +
+                       n.attrs->op().attrs[p.attribute].name + "\", " + std::to_string(p.number) +
+                       "},\n");
+        }
+        constexpr size_t of_number = 96;  // a name and 17 digits
+        attribute_bytes = std::max(attribute_bytes,
+                                   attributes.size() + 1 + of_number * n.numbers.size());
+        calls.add("    {\"" + n.name + "\", \"" + attributes + "\", " +
+                  std::to_string(n.in.size()) + ", " + std::to_string(n.out.size()) + "},  /* " +
+                  n.part + " */\n");
+        for (const auto &some : {n.in, n.out})
+            for (const View &v : some)
+                views.add(view_in_c(v));
+    }
+
+    void add_check(const Graph &g, const Node &n) {
+        const auto settings = host_steps::settings_of(n.function);
+        const std::vector<int64_t> &numbers = settings->numbers;
+        labels.add("    {\"" + settings->words[0] + "\", \"" + settings->words[1] + "\", " +
+                   std::to_string(buffer_of(g, n.in[0]).input) + ", " +
+                   std::to_string(n.in[0].shape.elements()) + ", " + std::to_string(numbers[0]) +
+                   ", " + std::to_string(numbers.size() > 1 ? numbers[1] : 0) + "},\n");
+    }
+};
+
+Calls calls_of(const Graph &g) {
+    Calls all;
+    for (const Node &n : g.nodes) {
+        if (n.kind == Node::Kind::call)
+            all.add(n);
+        else
+            all.add_check(g, n);
+    }
+    return all;
+}
+
+bool is_zero(const Tensor &t) {
+    const char *bytes = t.impl()->data;
+    return std::all_of(bytes, bytes + t.bytes(), [](char c) { return c == 0; });
+}
+
+// The tensors that the library holds, and their first values.
+struct Held {
+    Table initials, names, named;
+    std::string values;
+    size_t bytes = 0;
+
+    void add(const Places &p, size_t k, const Buffer &b) {
+        if (!b.name.empty()) {
+            names.add("    \"" + b.name + "\",\n");
+            View whole;
+            whole.buffer = int(k);
+            whole.shape = b.held.shape();
+            whole.strides = b.held.strides();
+            whole.dtype = b.held.dtype();
+            named.add(view_in_c(whole));
+        }
+        if (is_zero(b.held)) return;
+        initials.add("    {" + std::to_string(p.at[k]) + ", " + std::to_string(b.bytes) + ", " +
+                     std::to_string(bytes) + "},\n");
+        const char *data = b.held.impl()->data;
+        for (size_t i = 0; i < b.bytes; i++)
+            values += std::to_string(static_cast<unsigned char>(data[i])) +
+                      (i % 24 == 23 ? ",\n" : ",");
+        values += "\n";
+        bytes += b.bytes;
+    }
+};
+
+Held held_of(const Graph &g, const Places &p) {
+    Held held;
+    for (size_t k = 0; k < g.buffers.size(); k++)
+        if (is_held(g.buffers[k])) held.add(p, k, g.buffers[k]);
+    return held;
+}
+
+std::string tables_of(const Graph &g, const Places &p, const Calls &calls, const Held &held) {
+    Table buffers;
+    for (const int64_t at : p.at)
+        buffers.add("    " + std::to_string(at) + ",\n");
+    std::string s = "/* The calls of " + g.name +
+                    ". Buffers are offsets in the block, or -1 - the "
+                    "number of an argument. */\n";
+    s += "#define NUMBERS " + std::to_string(number_count(g)) + "\n";
+    s += "#define ARGUMENTS " + std::to_string(p.arguments) + "\n";
+    s += "#define BLOCK_BYTES " + std::to_string(p.block) + "\n";
+    s += "#define ATTRIBUTE_BYTES " + std::to_string(calls.attribute_bytes) + "\n\n";
+    s += buffers.text("int64_t", "buffers", "BUFFERS") + calls.calls.text("call", "calls", "CALLS");
+    s += calls.views.text("view", "views", "VIEWS") +
+         calls.places.text("place", "places", "PLACES");
+    s += calls.labels.text("label_check", "label_checks", "LABEL_CHECKS");
+    s += held.initials.text("initial", "initials", "INITIALS");
+    s += held.names.text("char *const", "names", "TENSORS") +
+         held.named.text("view", "named", "NAMED");
+    return s;
+}
+
+const char *type_in_c(DType t) {
+    switch (t) {
+    case DType::f64: return "double";
+    case DType::f32: return "float";
+    case DType::i64: return "int64_t";
+    case DType::i32: return "int32_t";
+    case DType::i8: return "int8_t";
+    case DType::f16:
+    case DType::bf16: return "uint16_t";
+    case DType::u8:
+    case DType::boolean: break;
+    }
+    return "uint8_t";
+}
+
+// The function that runs the step: its parameters, and what it passes on.
+struct Function {
+    std::string parameters, arguments, comment;
+};
+
+Function function_of(const Graph &g, const Places &p) {
+    std::map<int, const Buffer *> inputs;
+    for (const Buffer &b : g.buffers)
+        if (b.role == Role::input) inputs[b.input] = &b;
+    Function f;
+    for (const auto &[k, b] : inputs) {
+        const std::string x = "x" + std::to_string(k);
+        f.parameters += "const " + std::string(type_in_c(b->dtype)) + " *" + x + ", ";
+        f.comment += " * " + x + ": " + name_of(b->dtype) + b->shape.text() + "\n";
+    }
+    for (int k = 0; k < p.inputs; k++)
+        f.arguments += (inputs.count(k) ? "x" + std::to_string(k) : "\"\"") + ", ";
+    if (number_count(g)) f.parameters += "const double *numbers, ";
+    for (size_t k = 0; k < g.outputs.size(); k++) {
+        const std::string y = "y" + std::to_string(k);
+        const View &v = g.outputs[k];
+        f.parameters += std::string(type_in_c(v.dtype)) + " *" + y + ", ";
+        f.arguments += y + ", ";
+        f.comment += " * " + y + ": " + name_of(v.dtype) + v.shape.text() + ", which is written\n";
+    }
+    for (const Node &n : g.nodes) {
+        for (const graph::NumberPlace &place : n.numbers) {
+            f.comment += " * numbers[" + std::to_string(place.number) +
+                         "]: " + n.attrs->op().attrs[place.attribute].name + " of " +
+                         buffer_of(g, n.out[0]).name + "\n";
+        }
+    }
+    return f;
+}
+
+constexpr const char *header_text = R"(
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* @graph@, captured and compiled: its tensors, such as parameters, live in an object. Objects are
+ * independent; calls with one object are made one at a time. */
+typedef struct @name@_step @name@_step;
+
+#define @NAME@_NUMBERS @numbers@
+
+/* Returns a new object, whose tensors have the values that the graph was saved with; null on an
+ * error. @name@_close() releases it; null is allowed. */
+@name@_step *@name@_open(hy_error *error);
+void @name@_close(@name@_step *step);
+
+/* Returns the name of tensor k, counted from 0; null if there are fewer. */
+const char *@name@_tensor_name(int32_t k);
+
+/* Sets `tensor` to the tensor of this name, which is dense and may be read and written between
+ * runs. Returns the error's code. */
+int32_t @name@_tensor(@name@_step *step, const char *name, hy_tensor *tensor, hy_error *error);
+
+/* Runs the graph, which writes its results and the tensors that it updates. After an error in
+ * labels or numbers nothing is written. Returns the error's code. All tensors are dense:
+@comment@ */
+int32_t @name@_run(@name@_step *step, @parameters@hy_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+)";
+
+std::string upper(std::string s) {
+    std::ranges::transform(s, s.begin(), [](unsigned char c) { return std::toupper(c); });
+    return s;
+}
+
+}  // namespace
+
+Written write_step_project(const Project &project, const Graph &graph, size_t jobs) {
+    check(graph);
+    std::vector<std::string> ops;
+    for (const Node &n : graph.nodes)
+        if (n.kind == Node::Kind::call) ops.push_back(n.op->record.name);
+    if (ops.empty()) refuse(graph, "it calls no kernel");
+    const Selection selection = selection_of_kernels(ops);
+    const Places places = places_of(graph);
+    const Held held = held_of(graph, places);
+    const Function f = function_of(graph, places);
+    Project with_step = project;
+    with_step.has_step = true;
+    Written written = write_project(with_step, selection, jobs);
+
+    const std::filesystem::path templates = installed("share/halyard/export") / "project";
+    const std::string has_numbers = number_count(graph) ? "numbers" : "NULL";
+    const std::map<std::string, std::string> words = {
+        {"@run@", "int32_t " + project.name + "_run(" + project.name + "_step *step, " +
+                      f.parameters + "hy_error *error) {\n    const void *const arguments[] = {" +
+                      f.arguments + "};\n    return run(step, arguments, " + has_numbers +
+                      ", error);\n}"},
+        {"@graph@", graph.name},
+        {"@numbers@", std::to_string(number_count(graph))},
+        {"@comment@", f.comment},
+        {"@parameters@", f.parameters},
+        {"@isas@", written.isas},
+        {"@version@", version()},
+        {"@NAME@", upper(project.name)},
+        {"@name@", project.name}};
+    const std::filesystem::path header = project.folder / "include" / (project.name + ".h");
+    write_text(header, text_of(header) + filled(header_text, words));
+    write_text(project.folder / "README.md", filled(text_of(templates / "step/README.md"), words));
+    write_text(project.folder / "src/step.c", filled(text_of(templates / "step/step.c"), words));
+    write_text(project.folder / "src/step_tables.h",
+               tables_of(graph, places, calls_of(graph), held));
+    write_text(project.folder / "src/step_values.h",
+               "/* The first values of the tensors. */\nstatic const unsigned char step_values[] = "
+               "{\n" +
+                   (held.bytes ? held.values : "0\n") + "};\n");
+    return written;
+}
+
+}  // namespace halyard::exporting
