@@ -1,12 +1,14 @@
-// Trains LeNet-5 op by op, for run_compile.sh: writes the graph of the first step, the batches and
-// rates of all steps with their losses, and the tensors after the last.
-// Usage: eager_steps DIGITS STEPS OUT_FOLDER
+// Trains LeNet-5 or another network of `halyard train` op by op, for run_compile.sh: writes the
+// graph of the first step, the batches and rates of all steps with their losses, and the tensors
+// after the last. Usage: eager_steps DIGITS STEPS OUT_FOLDER, or eager_steps IMAGES STEPS
+// OUT_FOLDER NETWORK
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "examples/lenet5/lenet5.h"
+#include "examples/recipes.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
 #include "primitives/context.h"
@@ -40,35 +42,56 @@ void write_tensors(const std::string &path, const ParameterTuple &some) {
     }
 }
 
-void run(const std::string &digits, int64_t steps, const std::string &out) {
-    set_seed(10);
-    const examples::LeNet5 network;
-    const auto rate = [](int64_t step) { return 0.02 / double(1 + step % 7); };
-    const nn::Momentum optimizer(network.trainable_params(), rate, 0.9);
-    const nn::WithLossCell with_loss(network, nn::SoftmaxCrossEntropyWithLogits(true, "mean"));
+double rate_of(int64_t step) {
+    return 0.02 / double(1 + step % 7);
+}
+
+void run(const nn::AnyCell &network, const nn::AnyCell &loss, const dataset::Dataset &data,
+         int64_t steps, const std::string &out) {
+    const nn::Momentum optimizer(network.trainable_params(), rate_of, 0.9);
+    const nn::WithLossCell with_loss(network, loss);
     const nn::TrainOneStepCell step(with_loss, optimizer);
-    const dataset::Dataset data = examples::create_dataset(digits, 32, steps);
     dataset::RowIterator rows = data.create_dict_iterator();
     std::ofstream file(out + "/steps.bin", std::ios::binary);
     dataset::Row row;
     for (int64_t k = 0; k < steps && rows.next(row); k++) {
         if (k == 0) export_step(step, {row[0], row[1]}, out + "/step.graph");
-        const double lr = rate(k);
-        const Tensor loss = step(row[0], row[1]);
+        const double lr = rate_of(k);
+        const Tensor result = step(row[0], row[1]);
         write(file, row[0]);
         write(file, row[1]);
         file.write(reinterpret_cast<const char *>(&lr), sizeof lr);
-        write(file, loss);
+        write(file, result);
     }
     write_tensors(out + "/after.bin", network.get_parameters());
     write_tensors(out + "/after.bin", optimizer.get_parameters());
 }
 
+void run_lenet5(const std::string &digits, int64_t steps, const std::string &out) {
+    run(examples::LeNet5(), nn::SoftmaxCrossEntropyWithLogits(true, "mean"),
+        examples::create_dataset(digits, 32, steps), steps, out);
+}
+
+void run_network(const std::string &name, const std::string &images, int64_t steps,
+                 const std::string &out) {
+    examples::Settings settings = examples::recipe(name).defaults;
+    settings.data = images;
+    settings.batch_size = 2;
+    settings.size = 32;
+    const examples::Experiment e = examples::recipe(name).prepare(settings);
+    e.network.set_train();
+    run(e.network, e.loss, e.train_set, steps, out);
+}
+
 }  // namespace
 
-int main(int, char **argv) {
+int main(int argc, char **argv) {
     try {
-        run(argv[1], std::stoll(argv[2]), argv[3]);
+        set_seed(10);
+        if (argc > 4)
+            run_network(argv[4], argv[1], std::stoll(argv[2]), argv[3]);
+        else
+            run_lenet5(argv[1], std::stoll(argv[2]), argv[3]);
         return 0;
     } catch (const std::exception &e) {
         std::fprintf(stderr, "%s\n", e.what());

@@ -36,8 +36,23 @@ expect() {
     [ ! -e refused ] || fail "compile $* failed, and wrote something"
 }
 expect "can't name a library" step.graph --name 9lives
+"$build_dir/bin/examples/make_images" photographs photographs 32 4 "$source_dir/data" >out
+"$halyard" graph mobilenetv2 --save dropout.graph --counts --data photographs --image-size 32 --batch-size 4 >out || fail "$(cat out)"
+expect "dropout_kernel draws random numbers, which a library has no generator of" dropout.graph
 head -c 1000 step.graph >cut.graph
 expect "cut.graph" cut.graph
 "$halyard" graph transformer --part forward --save texts.graph --counts --data "$source_dir/docs" >out || fail "$(cat out)"
 expect "[compile] TransformerModel: the step 'places_of' on the host can't be compiled" texts.graph
+
+# A step that copies running statistics; its values are 85 MB.
+mkdir resnet_steps
+"$eager" photographs 3 resnet_steps resnet18 || fail "eager_steps"
+"$halyard" compile resnet_steps/step.graph -o resnet >out || fail "$(cat out)"
+build_project resnet
+numbers="$(sed -n 's/^#define RESNET_NUMBERS //p' resnet/include/resnet.h)"
+cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror -Iresnet/include -DHEADER='"resnet.h"' "-DSTEP(word)=resnet_##word" "-DNUMBERS=$numbers" \
+    "-DIMAGES=2 * 3 * 32 * 32" -DLABELS=2 "$source_dir/tests/export/compiled_steps.c" -Lresnet/build -lresnet -Wl,-rpath,"$PWD/resnet/build" \
+    -o resnet_steps/run
+resnet_steps/run resnet_steps/steps.bin resnet_steps/after.bin >out || fail "$(cat out)"
+grep -qE "^ok: 3 steps, 1[0-9][0-9] tensors" out || fail "$(cat out)"
 echo "compile: ok"

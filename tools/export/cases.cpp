@@ -102,13 +102,13 @@ int64_t elements_of(const check::Case &c) {
     return n;
 }
 
-Cases cases_of(const std::vector<const RegisteredOp *> &ops) {
+Cases cases_of(const Selection &selection) {
     Writer samples;
     size_t count = 0;
-    for (const RegisteredOp *registered : ops) {
+    for (const RegisteredOp *registered : selection.ops) {
         const OpPtr op = op_table().make(registered->record.name);
         if (!op) throw DispatchError(registered->record.name, "has no code to take samples from");
-        for (const std::string &dtypes : registered->record.dtypes)
+        for (const std::string &dtypes : dtypes_of(selection, *registered))
             count += write_samples(samples, *op, dtypes);
     }
     Writer all;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/harness/case.h"
-#include "registry/dispatch/registry.h"
+#include "tools/export/selection.h"
 
 namespace halyard::exporting {
 
@@ -15,9 +15,9 @@ struct Cases {
     size_t count = 0;
 };
 
-// Returns the samples of each op in each of its sets of dtypes. Of samples with many elements there
-// is only one, the smallest, if there is no other.
-Cases cases_of(const std::vector<const RegisteredOp *> &ops);
+// Returns the samples of each selected op in each of its sets of dtypes. Of samples with many
+// elements there is only one, the smallest, if there is no other.
+Cases cases_of(const Selection &selection);
 
 // Returns the number of elements of all tensors of a case.
 int64_t elements_of(const check::Case &c);

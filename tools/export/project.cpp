@@ -69,6 +69,7 @@ std::string ops_source(const std::string &name, const Selection &selection,
     std::vector<OpRecord> records;
     for (const RegisteredOp *op : selection.ops) {
         records.push_back(op->record);
+        records.back().dtypes = dtypes_of(selection, *op);
         records.back().samples.clear();
         records.back().bench.clear();
     }
@@ -229,6 +230,14 @@ std::string sources_of(const Project &project) {
     return project.has_step ? "src/ops.cpp src/step.c" : "src/ops.cpp";
 }
 
+// Returns how src/step.c finds the first values that the assembler includes.
+std::string values_of(const Project &project) {
+    if (!project.has_step) return "";
+    const std::string folder = "${CMAKE_CURRENT_SOURCE_DIR}/src";
+    return "\nset_source_files_properties(src/step.c PROPERTIES COMPILE_OPTIONS \"-Wa,-I" + folder +
+           "\" OBJECT_DEPENDS \"" + folder + "/step_values.bin\")";
+}
+
 // Returns the functions that a library for C shows beside those of ops, as a version script's
 // lines.
 std::string functions_of(const Project &project) {
@@ -244,10 +253,13 @@ std::string functions_of(const Project &project) {
 Written write_project(const Project &project, const Selection &selection, size_t jobs) {
     std::vector<KernelEntry> kernels;
     for (const RegisteredOp *op : selection.ops)
-        std::ranges::copy(cpu_kernels(*op), std::back_inserter(kernels));
+        std::ranges::copy_if(cpu_kernels(*op), std::back_inserter(kernels),
+                             [&, all = dtypes_of(selection, *op)](const KernelEntry &k) {
+                                 return std::ranges::count(all, k.dtypes) > 0;
+                             });
     const TemporaryFolder scratch("halyard_export");
     make_archive(scratch.path / "kernels.a", make_objects(kernels, scratch.path, jobs));
-    const Cases cases = cases_of(selection.ops);
+    const Cases cases = cases_of(selection);
 
     const fs::path parts = installed("share/halyard/export");
     const fs::path &folder = project.folder;
@@ -261,7 +273,8 @@ Written write_project(const Project &project, const Selection &selection, size_t
                                                       {"@isas@", written.isas},
                                                       {"@python@", project.python},
                                                       {"@sources@", sources_of(project)},
-                                                      {"@functions@", functions_of(project)}};
+                                                      {"@functions@", functions_of(project)},
+                                                      {"@values@", values_of(project)}};
     fs::create_directories(folder);
     fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
     fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);

@@ -135,4 +135,15 @@ Selection selection_of_kernels(const std::vector<std::string> &names) {
     return s;
 }
 
+std::vector<std::string> dtypes_of(const Selection &selection, const RegisteredOp &op) {
+    std::vector<std::string> sets = op.record.dtypes;
+    const auto found = selection.dtypes.find(&op);
+    if (found == selection.dtypes.end()) return sets;
+    std::erase_if(sets, [&](const std::string &set) {
+        const std::vector<DType> own = check::dtypes_of(set);
+        return !std::ranges::all_of(own, [&](DType t) { return found->second.count(t) > 0; });
+    });
+    return sets;
+}
+
 }  // namespace halyard::exporting

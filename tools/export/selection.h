@@ -1,6 +1,7 @@
 // The ops of an export: those that are asked for, and their gradients.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct Selection {
     std::vector<const RegisteredOp *> ops;  // sorted by name
     // The inputs of each op whose gradients the selected ops compute.
     std::map<const RegisteredOp *, std::vector<std::string>> gradient_inputs;
+    // Those of an op's calls, if its kernels for others are left out.
+    std::map<const RegisteredOp *, std::set<DType>> dtypes;
     std::vector<std::string> notes;  // what is left out: "[matmul] the gradients in a, b ..."
 };
 
@@ -21,6 +24,9 @@ Selection selection_of(const std::vector<std::string> &names);
 
 // Returns these ops alone, without gradients. Throws as selection_of().
 Selection selection_of_kernels(const std::vector<std::string> &names);
+
+// Returns the op's sets of dtypes that are exported: "f32", "f32,i32".
+std::vector<std::string> dtypes_of(const Selection &selection, const RegisteredOp &op);
 
 // Returns the op of a name, which may be a composite. Throws DispatchError if there is none, and
 // for an op that takes any number of tensors.

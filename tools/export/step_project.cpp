@@ -1,7 +1,7 @@
 #include "tools/export/step_project.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -44,9 +44,7 @@ bool is_label_check(const Graph &g, const Node &n) {
            v.strides == dense_strides(v.shape);
 }
 
-void check_call(const Graph &g, const Node &n) {
-    if (n.draw >= 0)
-        refuse(g, n.name + " draws random numbers, which a library has no generator of");
+void check_views(const Graph &g, const Node &n) {
     for (const auto &views : {n.in, n.out}) {
         for (const View &v : views) {
             if (v.buffer < 0) refuse(g, n.name + " has an input that is left out");
@@ -54,6 +52,26 @@ void check_call(const Graph &g, const Node &n) {
                 refuse(g, n.name + " reads what a step on the host computes");
         }
     }
+}
+
+void check_copy(const Graph &g, const Node &n) {
+    const DType from = n.in[0].dtype, to = n.out[0].dtype;
+    if (from != to) {
+        refuse(g, std::string("a conversion of ") + name_of(from) + " to " + name_of(to) +
+                      " can't be compiled");
+    }
+    check_views(g, n);
+}
+
+void check_fill(const Graph &g, const Node &n) {
+    if (!n.numbers.empty()) refuse(g, "a tensor that is a number of the step can't be compiled");
+    check_views(g, n);
+}
+
+void check_call(const Graph &g, const Node &n) {
+    if (n.draw >= 0)
+        refuse(g, n.name + " draws random numbers, which a library has no generator of");
+    check_views(g, n);
     for (size_t k = 0; k < n.attrs->op().attrs.size(); k++) {
         const std::string text = graph::exact_text(*n.attrs, k);
         if (text.find_first_of(" \t\n\"\\") != std::string::npos)
@@ -65,8 +83,8 @@ void check_call(const Graph &g, const Node &n) {
 void check_node(const Graph &g, const Node &n) {
     switch (n.kind) {
     case Node::Kind::call: return check_call(g, n);
-    case Node::Kind::copy: refuse(g, "a copy of elements between tensors can't be compiled");
-    case Node::Kind::fill: refuse(g, "a tensor that each run fills can't be compiled");
+    case Node::Kind::copy: return check_copy(g, n);
+    case Node::Kind::fill: return check_fill(g, n);
     case Node::Kind::host: break;
     }
     if (!is_label_check(g, n)) refuse(g, "the step '" + n.name + "' on the host can't be compiled");
@@ -171,11 +189,28 @@ std::string fixed_attributes(const Node &n) {
     return join(words, " ");
 }
 
+// Returns a fill's element as it lies in memory.
+int64_t element_of(const Node &n) {
+    const Tensor one = Tensor::full({1}, n.value, n.out[0].dtype);
+    int64_t bits = 0;
+    std::memcpy(&bits, one.raw(), one.bytes());
+    return bits;
+}
+
 struct Calls {
     Table calls, views, places, labels;
     size_t attribute_bytes = 1;
 
-    void add(const Node &n) {
+    void add_row(const std::string &begin, const Node &n, int64_t element) {
+        calls.add("    {" + begin + ", " + std::to_string(n.in.size()) + ", " +
+                  std::to_string(n.out.size()) + ", " + std::to_string(element) + "},  /* " +
+                  n.part + " */\n");
+        for (const auto &some : {n.in, n.out})
+            for (const View &v : some)
+                views.add(view_in_c(v));
+    }
+
+    void add_call(const Node &n) {
         const std::string attributes = fixed_attributes(n);
         for (const graph::NumberPlace &p : n.numbers) {
             places.add("    {" + std::to_string(calls.count) + ", \"" +
@@ -185,12 +220,7 @@ struct Calls {
         constexpr size_t of_number = 96;  // a name and 17 digits
         attribute_bytes = std::max(attribute_bytes,
                                    attributes.size() + 1 + of_number * n.numbers.size());
-        calls.add("    {\"" + n.name + "\", \"" + attributes + "\", " +
-                  std::to_string(n.in.size()) + ", " + std::to_string(n.out.size()) + "},  /* " +
-                  n.part + " */\n");
-        for (const auto &some : {n.in, n.out})
-            for (const View &v : some)
-                views.add(view_in_c(v));
+        add_row("\"" + n.name + "\", \"" + attributes + "\"", n, 0);
     }
 
     void add_check(const Graph &g, const Node &n) {
@@ -206,10 +236,12 @@ struct Calls {
 Calls calls_of(const Graph &g) {
     Calls all;
     for (const Node &n : g.nodes) {
-        if (n.kind == Node::Kind::call)
-            all.add(n);
-        else
-            all.add_check(g, n);
+        switch (n.kind) {
+        case Node::Kind::call: all.add_call(n); break;
+        case Node::Kind::copy: all.add_row("0, \"\"", n, 0); break;
+        case Node::Kind::fill: all.add_row("0, \"\"", n, element_of(n)); break;
+        case Node::Kind::host: all.add_check(g, n); break;
+        }
     }
     return all;
 }
@@ -238,11 +270,7 @@ struct Held {
         if (is_zero(b.held)) return;
         initials.add("    {" + std::to_string(p.at[k]) + ", " + std::to_string(b.bytes) + ", " +
                      std::to_string(bytes) + "},\n");
-        const char *data = b.held.impl()->data;
-        for (size_t i = 0; i < b.bytes; i++)
-            values += std::to_string(static_cast<unsigned char>(data[i])) +
-                      (i % 24 == 23 ? ",\n" : ",");
-        values += "\n";
+        values.append(b.held.impl()->data, b.bytes);
         bytes += b.bytes;
     }
 };
@@ -371,7 +399,11 @@ Written write_step_project(const Project &project, const Graph &graph, size_t jo
     for (const Node &n : graph.nodes)
         if (n.kind == Node::Kind::call) ops.push_back(n.op->record.name);
     if (ops.empty()) refuse(graph, "it calls no kernel");
-    const Selection selection = selection_of_kernels(ops);
+    Selection selection = selection_of_kernels(ops);
+    for (const Node &n : graph.nodes)
+        for (const auto &views : {n.in, n.out})
+            for (const View &v : views)
+                if (n.op) selection.dtypes[n.op].insert(v.dtype);
     const Places places = places_of(graph);
     const Held held = held_of(graph, places);
     const Function f = function_of(graph, places);
@@ -400,10 +432,7 @@ Written write_step_project(const Project &project, const Graph &graph, size_t jo
     write_text(project.folder / "src/step.c", filled(text_of(templates / "step/step.c"), words));
     write_text(project.folder / "src/step_tables.h",
                tables_of(graph, places, calls_of(graph), held));
-    write_text(project.folder / "src/step_values.h",
-               "/* The first values of the tensors. */\nstatic const unsigned char step_values[] = "
-               "{\n" +
-                   (held.bytes ? held.values : "0\n") + "};\n");
+    write_text(project.folder / "src/step_values.bin", held.values);
     return written;
 }
 

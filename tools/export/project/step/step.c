@@ -14,10 +14,12 @@ typedef struct view {
     int64_t shape[HY_MAX_RANK], strides[HY_MAX_RANK];
 } view;
 
-/* A call; its views follow those of the call before, inputs first. */
+/* A call; its views follow those of the call before, inputs first. Without an op it copies its
+ * input's elements to its output, or without an input sets all elements to `element`. */
 typedef struct call {
     const char *op, *attributes;
     int32_t inputs, outputs;
+    int64_t element; /* the bits, as they lie in memory */
 } call;
 
 /* A real attribute that is a number of the step. */
@@ -40,7 +42,11 @@ typedef struct initial {
 } initial;
 
 #include "step_tables.h"
-#include "step_values.h"
+
+/* The first values of the tensors. */
+extern const unsigned char @name@_values[];
+__asm__(".section .rodata\n.balign 64\n.globl @name@_values\n.hidden @name@_values\n"
+        "@name@_values:\n.incbin \"step_values.bin\"\n.previous\n");
 
 struct @name@_step {
     char *block;
@@ -68,6 +74,7 @@ static int takes_numbers(int32_t c) {
 static int32_t find(@name@_step *step, int32_t c, const double *numbers, hy_error *error) {
     char text[ATTRIBUTE_BYTES];
     hy_error own;
+    if (!calls[c].op) return HY_OK;
     size_t n = (size_t)snprintf(text, sizeof text, "%s", calls[c].attributes);
     for (int32_t p = 0; p < PLACES; p++) {
         if (places[p].call != c) continue;
@@ -115,7 +122,7 @@ static int32_t check_labels(const void *const *arguments, hy_error *error) {
 
 static void prepare(@name@_step *step) {
     for (int32_t k = 0; k < INITIALS; k++)
-        memcpy(step->block + initials[k].offset, step_values + initials[k].from,
+        memcpy(step->block + initials[k].offset, @name@_values + initials[k].from,
                (size_t)initials[k].bytes);
     for (int32_t v = 0; v < VIEWS; v++) {
         hy_tensor *t = &step->tensors[v];
@@ -184,6 +191,34 @@ static void bind(@name@_step *step, const void *const *arguments) {
     }
 }
 
+static char *element_of(const hy_tensor *t, int64_t number) {
+    int64_t at = 0;
+    for (int32_t d = t->ndim; d-- > 0;) {
+        at += number % t->shape[d] * t->strides[d];
+        number /= t->shape[d];
+    }
+    return (char *)t->data + at * (t->dtype.bits / 8);
+}
+
+/* Sets the elements of `to` to those of `from`, or without it to `element`. */
+static void set_elements(const hy_tensor *to, const hy_tensor *from, const int64_t *element) {
+    int64_t count = 1;
+    for (int32_t d = 0; d < to->ndim; d++)
+        count *= to->shape[d];
+    for (int64_t k = 0; k < count; k++) {
+        const void *value = from ? element_of(from, k) : (const void *)element;
+        memcpy(element_of(to, k), value, to->dtype.bits / 8);
+    }
+}
+
+static int32_t make_call(const @name@_step *step, int32_t c, const hy_tensor *t, hy_error *error) {
+    const hy_tensor *out = t + calls[c].inputs;
+    if (calls[c].op)
+        return hy_call(step->ops[c], t, calls[c].inputs, out, calls[c].outputs, error);
+    set_elements(out, calls[c].inputs ? t : NULL, &calls[c].element);
+    return HY_OK;
+}
+
 static int32_t run(@name@_step *step, const void *const *arguments, const double *numbers,
                    hy_error *error) {
     if (!step || (NUMBERS > 0 && !numbers)) return fail(error, HY_NULL, "[@name@] an argument is null");
@@ -194,8 +229,7 @@ static int32_t run(@name@_step *step, const void *const *arguments, const double
     bind(step, arguments);
     const hy_tensor *t = step->tensors;
     for (int32_t c = 0; c < CALLS && !code; c++) {
-        code = hy_call(step->ops[c], t, calls[c].inputs, t + calls[c].inputs, calls[c].outputs,
-                       error);
+        code = make_call(step, c, t, error);
         t += calls[c].inputs + calls[c].outputs;
     }
     return code;
