@@ -52,7 +52,7 @@ configure_package_config_file(cmake/HalyardConfig.cmake.in "${CMAKE_BINARY_DIR}/
   PATH_VARS HALYARD_HALIDE_FOLDER)
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/package/HalyardConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_BINARY_DIR}/package/HalyardConfig.cmake" "${CMAKE_BINARY_DIR}/package/HalyardConfigVersion.cmake"
-  cmake/FindHalideSDK.cmake cmake/HalyardOp.cmake DESTINATION "${_package}")
+  cmake/FindHalideSDK.cmake cmake/HalyardCompile.cmake cmake/HalyardOp.cmake DESTINATION "${_package}")
 
 # `cpack --config build/release/CPackConfig.cmake` packs the same files as a .deb and a .tar.gz.
 set(CPACK_GENERATOR "DEB;TGZ")

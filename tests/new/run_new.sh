@@ -3,6 +3,7 @@
 # builds, runs its program, checks all ops with the installed command, and exports some. Usage: run_new.sh BUILD_DIR PYTHON_WITH_ONNXRUNTIME
 set -euo pipefail
 build_dir="$1" python="$2"
+digits="$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data/digits" && pwd)"
 dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_new.XXXXXX")"
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -139,4 +140,41 @@ expect "f32[2]" halyard run soft_step --in x.npy --grad y=x.npy --out-dir out
 (cd shop/build && ctest --output-on-failure -R main)
 halyard export soft_step my_matmul rescale -o exported --for onnxruntime --python "$python" >/dev/null
 (cd exported && cmake --workflow --preset all) >log 2>&1 || fail "$(cat log)"
+
+# A graph becomes a library of a project, which is compiled anew when the file changes.
+mkdir graph_user
+kit/bin/halyard graph lenet5 --part forward --save graph_user/net.graph --counts --batch-size 2 --data "$digits" >log || fail "$(cat log)"
+cat > graph_user/CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(graph_user LANGUAGES CXX)
+find_package(Halyard REQUIRED)
+halyard_compile_graph(net net.graph)
+add_executable(main main.cpp)
+target_link_libraries(main PRIVATE net)
+CMAKE
+cat > graph_user/main.cpp <<'CPP'
+#include <cstdio>
+#include <vector>
+
+#include "net.h"
+
+int main() {
+    hy_error error;
+    net_step *const net = net_open(&error);
+    const std::vector<float> image(2 * 32 * 32, 1);
+    float y[20] = {};
+    if (!net || net_run(net, image.data(), y, &error)) return std::puts(error.text), 1;
+    net_close(net);
+    std::printf("equal rows: %d\n", y[3] == y[13] && y[3] != y[4]);
+    return 0;
+}
+CPP
+(cd graph_user && cmake -B build -DCMAKE_PREFIX_PATH="$dir/kit" && cmake --build build) >log 2>&1 || fail "$(cat log)"
+expect "equal rows: 1" graph_user/build/main
+kit/bin/halyard graph lenet5 --part step --save graph_user/net.graph --counts --batch-size 2 --data "$digits" >log || fail "$(cat log)"
+(cd graph_user && cmake --build build --target net) >log 2>&1 || fail "$(cat log)"
+grep -q "NET_NUMBERS 8" graph_user/build/net_graph/include/net.h || fail "the graph wasn't compiled anew"
+rm graph_user/net.graph
+if cmake -B graph_user/build graph_user >log 2>&1; then fail "a graph that isn't there is compiled"; fi
+grep -q "halyard_compile_graph(net): there is no file" log || fail "$(cat log)"
 echo "new: a project of six ops, built and checked against the installed kit"
