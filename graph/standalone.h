@@ -10,9 +10,9 @@ namespace halyard::graph {
 
 // Removes buffers that nothing uses, except arguments, and makes the held tensors dense: one that
 // is in the memory of a named tensor becomes that tensor, any other one becomes a view of the
-// elements that the graph uses. The sources of a step's numbers are let go of,
-// and with them the steps on the host that count steps: the nodes keep the places of the numbers,
-// which whoever runs the graph sets.
+// elements that the graph uses. The nodes keep the places of a step's numbers, which the caller of
+// a run sets. The sources of these numbers are removed, and so are the nodes that count steps,
+// because only a source reads the count.
 void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tensor>> &named);
 
 // Returns how many numbers a run takes from outside, such as learning rates; 0 for most graphs.

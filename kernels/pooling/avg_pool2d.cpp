@@ -65,16 +65,13 @@ struct AvgPool2d : AvgBase {
     Func x = input("x");
     Func y = output("y");
     // The taps that meet the map in one of the windows, which may be far larger than the map.
-    Expr first_tap_h = derived(Dim("first_tap_h"), first_tap(d.down));
-    Expr first_tap_w = derived(Dim("first_tap_w"), first_tap(d.across));
+    Expr first_tap_h = derived(Dim("first_tap_h"), before_all_windows(d.down));
+    Expr first_tap_w = derived(Dim("first_tap_w"), before_all_windows(d.across));
     Expr taps_h = derived(Dim("taps_h"), taps(d.down));
     Expr taps_w = derived(Dim("taps_w"), taps(d.across));
 
-    static DimExpr first_tap(const PoolAxis &a) {
-        return max(a.border - max(a.windows - 1, 0) * a.stride, 0);
-    }
     static DimExpr taps(const PoolAxis &a) {
-        return min(a.kernel, a.extent + a.border) - first_tap(a);
+        return min(a.kernel, a.extent + a.border) - before_all_windows(a);
     }
     void schedule(const Ascend &npu) override { schedule_ascend(npu, ascend::Pooled::mean); }
     using Op::schedule;

@@ -61,8 +61,7 @@ private:
     void leave_out_taps(const PoolAxis &a) {
         const DimExpr step = max(1, a.dilation);
         const DimExpr padded = a.extent + a.border - a.over * step;
-        const DimExpr before_all = max(a.border - max(a.windows - 1, 0) * a.stride, 0);
-        let(a.over, select(a.kernel > 3, ceil_div(before_all, step), 0));
+        let(a.over, select(a.kernel > 3, ceil_div(before_all_windows(a), step), 0));
         redefine(a.pad, a.border - a.over * step);
         redefine(a.kernel,
                  select(a.kernel > 3, min(a.kernel - a.over, ceil_div(padded, step)), a.kernel));

@@ -92,6 +92,12 @@ public:
         return stride_of_windows(a, max(a.extent, a.kernel));
     }
 
+    // Returns how many elements of the padding in front the last window still contains. As many
+    // first elements of every window are before the map.
+    static DimExpr before_all_windows(const PoolAxis &a) {
+        return max(a.border - max(a.windows - 1, 0) * a.stride, 0);
+    }
+
     // Windows of 2 x 2 with stride 2 that all are inside of the map.
     static DimExpr is_2x2() {
         return d.down.kernel == 2 && d.across.kernel == 2 && d.down.stride == 2 &&

@@ -15,11 +15,12 @@ build_project() {
     grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
 }
 
-# refuse TEXT argument... expects that `halyard export` fails with the text and writes nothing.
-refuse() {
-    local text="$1" out
-    shift
-    if out="$("$halyard" export "$@" -o refused 2>&1)"; then fail "export $* succeeded"; fi
-    [[ "$out" == *"$text"* ]] || fail "export $* doesn't say '$text' but: $out"
-    [ ! -e refused ] || fail "export $* failed, and wrote something"
+# refuse_by COMMAND TEXT argument... expects that `halyard COMMAND` fails with the text and writes nothing.
+refuse_by() {
+    local command="$1" text="$2" out
+    shift 2
+    if out="$("$halyard" "$command" "$@" -o refused 2>&1)"; then fail "$command $* succeeded"; fi
+    [[ "$out" == *"$text"* ]] || fail "$command $* doesn't say '$text' but: $out"
+    [ ! -e refused ] || fail "$command $* failed, and wrote something"
 }
+refuse() { refuse_by export "$@"; }

@@ -13,6 +13,7 @@
 #include "registry/base/program.h"
 #include "registry/base/text.h"
 #include "registry/base/version.h"
+#include "tools/c99/elements.h"
 #include "tools/templates.h"
 
 namespace halyard::exporting {
@@ -303,21 +304,6 @@ std::string tables_of(const Graph &g, const Places &p, const Calls &calls, const
     return s;
 }
 
-const char *type_in_c(DType t) {
-    switch (t) {
-    case DType::f64: return "double";
-    case DType::f32: return "float";
-    case DType::i64: return "int64_t";
-    case DType::i32: return "int32_t";
-    case DType::i8: return "int8_t";
-    case DType::f16:
-    case DType::bf16: return "uint16_t";
-    case DType::u8:
-    case DType::boolean: break;
-    }
-    return "uint8_t";
-}
-
 // The function that runs the step: its parameters, and what it passes on.
 struct Function {
     std::string parameters, arguments, comment;
@@ -330,7 +316,7 @@ Function function_of(const Graph &g, const Places &p) {
     Function f;
     for (const auto &[k, b] : inputs) {
         const std::string x = "x" + std::to_string(k);
-        f.parameters += "const " + std::string(type_in_c(b->dtype)) + " *" + x + ", ";
+        f.parameters += "const " + std::string(c99::c_type_of(b->dtype)) + " *" + x + ", ";
         f.comment += " * " + x + ": " + name_of(b->dtype) + b->shape.text() + "\n";
     }
     for (int k = 0; k < p.inputs; k++)
@@ -339,7 +325,7 @@ Function function_of(const Graph &g, const Places &p) {
     for (size_t k = 0; k < g.outputs.size(); k++) {
         const std::string y = "y" + std::to_string(k);
         const View &v = g.outputs[k];
-        f.parameters += std::string(type_in_c(v.dtype)) + " *" + y + ", ";
+        f.parameters += std::string(c99::c_type_of(v.dtype)) + " *" + y + ", ";
         f.arguments += y + ", ";
         f.comment += " * " + y + ": " + name_of(v.dtype) + v.shape.text() + ", which is written\n";
     }
