@@ -11,6 +11,7 @@
 #include "dsl/float_pairs.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
+#include "dsl/wide_stores.h"
 #include "registry/op/extension.h"
 
 #include <algorithm>
@@ -200,6 +201,7 @@ void Kernel::build() {
     if (has_float_pairs(instance.backend, lanes)) keep_float_pairs(pipeline);
     if (!instance.fault.empty())
         plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
+    if (instance.sanitizer == "thread") announce_wide_stores(pipeline);
 }
 
 // Throws DTypeError for dtypes that Ascend's vector unit lacks, and DispatchError if there is no

@@ -129,6 +129,16 @@ private:
         add_index(op->index);
         add_index(op->predicate);
         if (op->param.defined()) s_.inputs_of_type[op->type.element_of()][op->name] = op->param;
+        op->index.accept(this);
+        if (s_.is_array(op->name))
+            s_.array_masks_.merge(variables_of(op->predicate));
+        else
+            op->predicate.accept(this);
+    }
+    void visit(const Variable *op) override { s_.other_uses_.insert(op->name); }
+    void visit(const Allocate *op) override {
+        if (std::ranges::all_of(op->extents, [](const Expr &e) { return is_const(e); }))
+            s_.arrays_.insert(op->name);
         IRVisitor::visit(op);
     }
 

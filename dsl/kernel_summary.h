@@ -38,6 +38,13 @@ public:
     // Returns true for a let that is part of an index, of a loop's bounds or of a branch's
     // condition.
     bool is_index(const std::string &let) const { return indices_.count(let) != 0; }
+    // Returns true for a let that is only part of masks of loads from arrays of constant size. LLVM
+    // loads from these without the mask.
+    bool masks_arrays_only(const std::string &let) const {
+        return array_masks_.count(let) && !other_uses_.count(let);
+    }
+    // Returns true for a local array of constant size.
+    bool is_array(const std::string &buffer) const { return arrays_.count(buffer) != 0; }
     // Returns true for numbers of 32 bits whose mantissa has no more bits than that of an f16, so
     // that no precision is lost.
     bool has_few_bits(const Halide::Expr &e) const;
@@ -48,7 +55,8 @@ private:
     void find_few_bits();
     void find_indices();
 
-    std::set<std::string> indices_;
+    std::set<std::string> indices_, arrays_;
+    std::set<std::string> array_masks_, other_uses_;  // variables in such masks, and elsewhere
     std::multimap<std::string, Halide::Expr> lets_;
     std::map<std::string, std::vector<Halide::Expr>> stores_;  // the values that a buffer gets
     std::set<std::string> few_bits_;                           // buffers of numbers with few bits

@@ -72,16 +72,57 @@ class WideComparison : public IRMutator {
     }
 };
 
-// Looks for a store, or another effect, that a statement may have under the known facts.
+// Returns the buffers that a statement stores something else to than a constant.
+std::set<std::string> buffers_changed(const Stmt &s) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Store *op) override {
+            if (!is_const(op->value)) names.insert(op->name);
+        }
+        std::set<std::string> names;
+    } stores;
+    s.accept(&stores);
+    return stores.names;
+}
+
+// Replaces loads of buffers by the constants with which they are filled.
+class LoadConstants : public IRMutator {
+public:
+    explicit LoadConstants(const std::map<std::string, Expr> &filled) : filled_(filled) {}
+
+private:
+    using IRMutator::visit;
+    Expr visit(const Load *op) override {
+        const auto it = filled_.find(op->name);
+        if (it == filled_.end() || !it->second.defined()) return IRMutator::visit(op);
+        const int lanes = op->type.lanes();
+        return lanes == 1 ? it->second : Broadcast::make(it->second, lanes);
+    }
+    const std::map<std::string, Expr> &filled_;
+};
+
+// Looks for a store, or another effect, that a statement may have under the known facts. With
+// `details`, a store to a buffer that the statement allocates itself has none, and 0 that is added
+// to a sum has none. (That turns -0 into 0, which no sum that starts at 0 is.)
 class EffectFinder : public IRVisitor {
 public:
-    explicit EffectFinder(const KnownFacts &known) : known_(known) {}
+    EffectFinder(const KnownFacts &known, bool details) : details_(details), known_(known) {}
     bool found = false;
 
 private:
     using IRVisitor::visit;
+    void visit(const Allocate *op) override {
+        if (details_) own_[op->name] = Expr();
+        IRVisitor::visit(op);
+        own_.erase(op->name);
+    }
     void visit(const For *op) override {
         if (found || known_.proves(op->extent <= 0)) return;
+        for (const std::string &changed : buffers_changed(op->body)) {
+            if (!own_.count(changed)) continue;
+            own_[changed] = Expr();
+            changed_.insert(changed);
+        }
         const Expr variable = Variable::make(Int(32), op->name);
         known_.assume(variable >= op->min);
         known_.assume(variable < op->min + op->extent);
@@ -108,13 +149,42 @@ private:
         side.accept(this);
         known_.forget();
     }
-    void visit(const Store *op) override { found |= !known_.excludes(op->predicate); }
+    void visit(const Store *op) override {
+        if (known_.excludes(op->predicate)) return;
+        const Expr value = LoadConstants(own_).mutate(op->value);
+        if (details_ && adds_zero(op, value)) return;
+        if (own_.count(op->name))
+            fill(op->name, value);
+        else
+            found = true;
+    }
+    // Notes what a buffer of the statement's own contains after a store.
+    void fill(const std::string &buffer, const Expr &value) {
+        const Broadcast *same = value.as<Broadcast>();
+        const Expr one = same ? same->value : value;
+        Expr &filled = own_[buffer];
+        const bool is_same = is_const(one) && (!filled.defined() || equal(filled, one));
+        if (!is_same) changed_.insert(buffer);
+        filled = changed_.count(buffer) ? Expr() : one;
+    }
+    // Returns true for x[i] = x[i] + 0.
+    static bool adds_zero(const Store *op, const Expr &value) {
+        const Add *sum = value.as<Add>();
+        const Load *old = sum ? sum->a.as<Load>() : nullptr;
+        return old && old->name == op->name && equal(old->index, op->index) &&
+               is_const_zero(sum->b);
+    }
     void visit(const Evaluate *op) override { found |= !is_pure(op->value); }
     void visit(const AssertStmt *) override { found = true; }
     void visit(const Acquire *) override { found = true; }
     void visit(const Atomic *) override { found = true; }
 
+    const bool details_;
     KnownFacts known_;
+    // The statement's own buffers, and the constant that each is filled with; undefined if there is
+    // none, or not yet.
+    std::map<std::string, Expr> own_;
+    std::set<std::string> changed_;  // those that contain something else
 };
 
 }  // namespace
@@ -161,9 +231,12 @@ bool KnownFacts::only_first_lane(const Expr &condition) const {
 }
 
 bool may_have_effect(const Stmt &s, const KnownFacts &known) {
-    EffectFinder finder(known);
-    s.accept(&finder);
-    return finder.found;
+    EffectFinder any(known, false);
+    s.accept(&any);
+    if (!any.found) return false;
+    EffectFinder details(known.for_details(), true);
+    s.accept(&details);
+    return details.found;
 }
 
 }  // namespace halyard

@@ -35,12 +35,19 @@ public:
     // Returns true for a condition of two lanes whose second one can't be true: what remains of a
     // row after whole vectors of two.
     bool only_first_lane(const Halide::Expr &condition) const;
+    // Returns the same facts, with the other number of proofs that may be tried.
+    KnownFacts for_details() const {
+        KnownFacts facts = *this;
+        facts.proofs_left_ = details_left_;
+        return facts;
+    }
 
 private:
     Halide::Expr with_values(const Halide::Expr &e) const;
 
     // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
     std::shared_ptr<int> proofs_left_ = std::make_shared<int>(300);
+    std::shared_ptr<int> details_left_ = std::make_shared<int>(600);
     std::map<std::string, Halide::Expr> values_;
     std::set<std::string> of_call_;  // the names of CallFacts::values
     std::vector<Halide::Expr> conditions_;

@@ -72,9 +72,20 @@ const std::vector<FaultKind> &fault_kinds() {
 
 namespace {
 const std::string probe_prefix = "reach ";
+const std::string upper_prefix = "raise ", lower_prefix = "lower ";
+
+// The fault of a text that may begin with one of the prefixes.
+std::string without_prefix(const std::string &text) {
+    for (const std::string &prefix : {probe_prefix, upper_prefix, lower_prefix})
+        if (text.starts_with(prefix)) return text.substr(prefix.size());
+    return text;
 }
+}  // namespace
 std::string probe_of(const std::string &fault) {
     return probe_prefix + fault;
+}
+std::vector<std::string> spoilers_of(const std::string &fault) {
+    return {upper_prefix + fault, lower_prefix + fault};
 }
 
 std::string kind_of(const std::string &fault) {
@@ -190,7 +201,10 @@ public:
     // `fault` is one of faults_of(), or the probe of one.
     FaultPlanter(const std::string &fault, const CallFacts &facts)
         : is_probe_(fault.starts_with(probe_prefix)),
-          fault_(is_probe_ ? fault.substr(probe_prefix.size()) : fault), known_(facts) {}
+          spoiler_(fault.starts_with(upper_prefix)   ? 1
+                   : fault.starts_with(lower_prefix) ? -1
+                                                     : 0),
+          fault_(without_prefix(fault)), known_(facts) {}
     // Appends the faults of every kernel that is lowered to `faults`, and those in the computation
     // of values to `of_values` as well.
     FaultPlanter(std::vector<std::string> &faults, std::vector<std::string> &of_values,
@@ -203,12 +217,15 @@ public:
         if (is_inside_) return IRMutator::mutate(s);
         is_inside_ = true;
         planted_ = false;
+        spoiled_ = false;
         location_counts_.clear();
         summary_ = KernelSummary(s);
         const Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
         if (!fault_.empty() && !planted_)
             throw CompileError("no place for the fault '" + fault_ + "'");
+        if (spoiler_ && !spoiled_)
+            throw CompileError("the fault '" + fault_ + "' changes no float");
         return result;
     }
 
@@ -244,21 +261,30 @@ private:
         known_.forget();
         return is_idle;
     }
-    // Rewrites a statement that `runs`, or else never does.
-    Stmt mutate_where(bool runs, const Stmt &s) {
+    // Rewrites what `runs`, or else never does.
+    template<class Node> Node mutate_where(bool runs, const Node &s) {
         never_runs_ += !runs;
-        const Stmt result = mutate(s);
+        const Node result = mutate(s);
         never_runs_ -= !runs;
         return result;
     }
     // Returns the faulty value or, for a probe, the right one, with an abort if they differ.
-    Expr wrong(const Expr &right, const Expr &faulty) const {
+    Expr wrong(const Expr &right, const Expr &faulty) {
+        if (spoiler_) return spoil(right, differ(right, faulty));
         return is_probe_ ? abort_if(uses_.where_used(differ(right, faulty)), right) : faulty;
     }
     // Returns a faulty load or, for a probe, an abort: the faulty element may not be accessible.
-    Expr wrong_load(const Expr &right, const Expr &faulty) const {
+    Expr wrong_load(const Expr &right, const Expr &faulty) {
         const Expr all = const_true(right.type().lanes());
+        if (spoiler_) return spoil(right, all);
         return is_probe_ ? abort_if(uses_.where_used(all), right) : faulty;
+    }
+    // Returns the value with a large number where the condition holds.
+    Expr spoil(const Expr &value, const Expr &condition) {
+        constexpr double large = 0x1p60;
+        if (!value.type().is_float() || value.type().bits() < 32) return value;
+        spoiled_ = true;
+        return Select::make(condition, make_const(value.type(), spoiler_ * large), value);
     }
     // Returns true for x.min.0 and the like, the least coordinates of a tensor. They are 0, so a
     // fault in their factors has no effect.
@@ -312,7 +338,8 @@ private:
     template<class AnyLet> Expr let_value(const AnyLet *op) {
         const Expr unsigned_value = has_no_sign(op->name, op->body) ? difference(op->value)
                                                                     : Expr();
-        return unsigned_value.defined() ? unsigned_value : mutate(op->value);
+        if (unsigned_value.defined()) return unsigned_value;
+        return mutate_where(!summary_.masks_arrays_only(op->name), op->value);
     }
     Stmt visit(const LetStmt *op) override {
         // Halide's bounds inference computes these values.
@@ -537,7 +564,7 @@ private:
     Expr visit(const Load *op) override {
         const bool outer = std::exchange(in_value_, false);
         Expr index = mutate_index(op->index, op->predicate);
-        Expr mask = mutate(op->predicate);
+        Expr mask = mutate_where(!summary_.is_array(op->name), op->predicate);
         in_value_ = outer;
         const std::string from = "load of " + stem(op->name) + " in " + stage();
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
@@ -742,6 +769,8 @@ private:
     }
 
     const bool is_probe_;
+    const int spoiler_ = 0;  // the sign of the numbers of a spoiler
+    bool spoiled_ = false;   // a number of this statement
     UseConditions uses_;
     const std::string fault_;
     std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted

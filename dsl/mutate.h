@@ -22,6 +22,12 @@ std::string kind_of(const std::string &fault);
 // reverse doesn't hold: a probe also aborts for an effect in lanes that a mask excludes.
 std::string probe_of(const std::string &fault);
 
+// Returns faults that are planted at the location of `fault`, and put a large positive or negative
+// number in the place of each that `fault` changes. If no check finds either, no call of theirs
+// uses that number. A compilation throws Halide::CompileError if `fault` changes no float of 32
+// bits or more.
+std::vector<std::string> spoilers_of(const std::string &fault);
+
 // Makes every compilation of the pipeline append the faults that could be planted, as faults_of()
 // does (dsl/kernel_faults.h), to `faults`. Both lists must outlive the pipeline's custom passes.
 // Those in the computation of a stored value, rather than of an index or a condition of a loop, are

@@ -36,6 +36,15 @@ std::vector<std::string> dimensions_of(const Signature &sig) {
     return all;
 }
 
+std::string text_of(const Sample &s) {
+    std::vector<std::string> words;
+    for (auto &[name, value] : s.dims)
+        words.push_back(name + "=" + std::to_string(value));
+    for (auto &[name, value] : s.attrs)
+        words.push_back(name + "=" + value);
+    return join(words, " ");
+}
+
 Sample parse_sample(const OpRecord &op, const std::string &text) {
     const Signature sig(op.name, op.signature);
     const std::vector<std::string> dimensions = dimensions_of(sig);

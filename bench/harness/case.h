@@ -56,6 +56,8 @@ struct Sample {
 // Throws AttrError for a name that is neither an attribute nor a dimension, and for an extent that
 // is not an integer.
 Sample parse_sample(const OpRecord &op, const std::string &text);
+// Returns the text that parse_sample() reads: dimensions, then attributes.
+std::string text_of(const Sample &s);
 
 // Returns the call of a sample with dense inputs, from which a plan is made.
 std::pair<Attrs, std::vector<OperandMeta>> call_of(const Op &op, const Sample &s,

@@ -52,6 +52,7 @@ public:
         c.sample = problem(c);
         for (int tries = 0; tries < max_tries && !takes(c); tries++)
             c.sample = problem(c);
+        if (!kernel_sizes_.empty()) work_of_all_ += work(c.sample, largest_kernel_size);
         for (auto &t : op_.sig.inputs)
             if (chance(3)) c.layouts[t.name] = input_layout(int(op_.extents_of(t).size()));
         if (op_.form == Form::elementwise && chance(6)) broadcast_inputs(c);
@@ -147,9 +148,14 @@ private:
     // Returns the limit of a call's work. The last level of a sum takes millions of elements.
     int64_t most_work() {
         constexpr int64_t long_sum = 20'000;
+        constexpr int64_t small = 10'000;
+        // Extents beside a kernel's constants are often as large as the limit.
+        constexpr int64_t most_of_all = 60'000'000;
+        int64_t limit = chance(16) ? 2'000'000 : chance(2) ? 200'000 : small;
         if (!kernel_sizes_.empty() && kernel_sizes_.back() > long_sum && chance(32))
-            return largest_kernel_size;
-        return chance(16) ? 2'000'000 : chance(2) ? 200'000 : 10'000;
+            limit = largest_kernel_size;
+        const bool is_spent = limited_ == Limited::operations && work_of_all_ > most_of_all;
+        return is_spent ? std::min(limit, small) : limit;
     }
     // Returns an extent of an output; nothing if the op rejects the sample.
     std::optional<int64_t> extent_of(const std::string &text, const Sample &s) const try {
@@ -285,7 +291,9 @@ private:
                 most = std::max(most, elements);
             }
         }
-        if (most > limit || limited_ == Limited::elements) return most;
+        // The operations of these are in proportion to their elements.
+        const bool is_simple = op_.form == Form::elementwise || op_.form == Form::reduction;
+        if (most > limit || limited_ == Limited::elements || is_simple) return most;
         if (const OpPtr op = op_table().make(op_.name))
             most = std::max(most, work_of(*op, dims, op->variants.back().name).operations());
         return most;
@@ -301,6 +309,7 @@ private:
     const std::vector<int64_t> kernel_sizes_;
     std::vector<std::string> dtypes_;
     std::vector<Sample> samples_;
+    int64_t work_of_all_ = 0;  // of the calls so far
     std::mt19937 rng_;
 };
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "bench/harness/case.h"
 #include "tools/check/check.h"

@@ -21,10 +21,8 @@ namespace halyard::check {
 
 std::string FuzzCase::text() const {
     std::string s = dtypes + "/" + name_of(isa) + (variant.empty() ? "" : "/" + variant);
-    for (auto &[name, value] : sample.dims)
-        s += " " + name + "=" + std::to_string(value);
-    for (auto &[name, value] : sample.attrs)
-        s += " " + name + "=" + value;
+    const std::string problem = text_of(sample);
+    s += (problem.empty() ? "" : " ") + problem;
     for (auto &[name, how] : layouts)
         s += " " + name + ":" + how;
     if (magnitudes == Magnitudes::wide) s += " wide";
@@ -382,12 +380,7 @@ private:
         bind_attributes(Attrs(op, s.attrs), dims);
         bind_derived(op, dims);
         check_conditions(op, dims, true);
-        std::string text;
-        for (auto &[name, value] : s.dims)
-            text += name + "=" + std::to_string(value) + " ";
-        for (auto &[name, value] : s.attrs)
-            text += name + "=" + value + " ";
-        return text;
+        return text_of(s);
     }
     bool has_axis(const TensorSpec &t) const {
         return !t.group.empty() && t.extents.size() == 1 && t.extents[0] == op_.axis;

@@ -18,9 +18,11 @@ struct Mutant {
         caught,
         survived,
         equivalent,  // survived, and no check can find it, for the reason in `output`
-        unreached,   // survived, and none of MutantOptions::search_calls executes its place
-        same_code,   // the compiler generated the same code: no fault
-        refused,     // it can't be compiled
+        // survived, and none of MutantOptions::search_calls executes its place, or none of the
+        // checks' calls uses the number that it changes
+        unreached,
+        same_code,  // the compiler generated the same code: no fault
+        refused,    // it can't be compiled
     };
     std::string op, variant, fault;
     // "f16/avx2": the kernel's dtypes and instruction set, if they aren't the op's first and those
@@ -55,9 +57,9 @@ struct MutantOptions {
     // of any of its kernels.
     int random_calls = 1000;
     // Calls that are made of a survivor's kernel if no check executes the fault's place. One that
-    // does is then made with many values.
+    // does is then made with many values. If a check does, random calls are compared.
     int search_calls = 20'000;
-    double search_seconds = 60;  // no further calls after this time
+    double search_seconds = 45;  // no further calls after this time
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;

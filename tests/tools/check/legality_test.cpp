@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "dsl/all_ops.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
@@ -12,8 +13,8 @@
 namespace halyard::check {
 namespace {
 
-using testing::AllOf, testing::Contains, testing::Each, testing::HasSubstr, testing::IsEmpty,
-    testing::Not;
+using testing::AllOf, testing::Contains, testing::Each, testing::ElementsAre, testing::HasSubstr,
+    testing::IsEmpty, testing::Not;
 
 // Threads add to one element.
 struct RacyCpuSums : RowSums {
@@ -101,6 +102,25 @@ TEST_F(Legality, RejectsARacyCpuReductionWithRightResults) {
         Each(
             AllOf(HasSubstr("legality/baseline/thread 'n=2 c=21': data race in `total` update 0: "),
                   HasSubstr("parallel(ko) over a reduction"))));
+}
+
+// Each of the lines above the map is its first one, so that no result shows the race. The vectors
+// have 32 or 64 bytes.
+TEST(Sanitizers, SeeARaceOfWideVectorsInALoopWithinALoop) {
+    if (host_isa() != Isa::avx512) GTEST_SKIP() << "the fault's number is that of AVX-512";
+    if (!op_table().make("max_pool2d")) list_all_ops(op_table());
+    const OpPtr op = op_table().make("max_pool2d");
+    op->samples = {"n=1 c=1 h=8 w=46 kernel_size=7,7 stride=3,3 pad_mode=pad padding=3,3,3,3"};
+    Instance i;
+    i.isa = Isa::avx512;
+    i.dtypes = "bf16";
+    Report right;
+    check_sanitized(*op, i, right);
+    EXPECT_THAT(right.failures, IsEmpty());
+    i.fault = "racy-parallel: loop best.s1.r$y #7";
+    Report faulty;
+    check_sanitized(*op, i, faulty);
+    EXPECT_THAT(faulty.failures, ElementsAre(HasSubstr("data race in `best` update 0")));
 }
 
 TEST_F(Legality, RejectsAReadPastTheEndWithRightResults) {

@@ -281,6 +281,21 @@ TEST(Mutants, CallsAreSearchedForAPlaceThatNoCheckExecutes) {
     EXPECT_EQ(m.output, "none of 20 random calls of the kernel executes its place");
 }
 
+// A large number in the place of one that a fault changes is found, if any call uses that number.
+TEST(Mutants, SpoiledNumbersAreFound) {
+    for (auto &spoiler : spoilers_of("lost-precision: store to y")) {
+        MutantOptions o = options({"relu"}, 0, {"relu " + spoiler});
+        o.until_caught = true;
+        EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught) << spoiler;
+    }
+    Instance i;
+    i.isa = host_isa();
+    i.dtypes = "f32";
+    i.fault = spoilers_of("wrong-index: store to y").at(0);
+    Kernel of_an_index(op_of("relu"), i);
+    EXPECT_THROW(of_an_index.load(), Error) << "an index is no number";
+}
+
 TEST(Mutants, StopAtTheFirstCheckOnRequest) {
     MutantOptions o = options({"relu"}, 0, {"relu missing-store: store to y"});
     EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
@@ -371,6 +386,23 @@ TEST(Faults, AreNotPlantedIntoBlocksThatNoCallFills) {
 
 TEST(Faults, OfAnAbsoluteDifferencesOrderAreNone) {
     EXPECT_FALSE(has(faults_in("logaddexp", Isa::baseline, "f64"), "swapped-operands: - in y"));
+}
+
+// A further block of rows is an empty sum, and adds 0.
+TEST(Faults, OfAnotherTurnThatAddsNothingAreNone) {
+    const std::vector<std::string> faults = faults_in("batch_norm_add_relu_planes_dx", Isa::avx2,
+                                                      "f32,f32");
+    EXPECT_TRUE(has(faults, "reduction-bounds: loop sums_intm.s1.r ends early"));
+    EXPECT_FALSE(has(faults, "reduction-bounds: loop sums_intm.s1.r ends late"));
+}
+
+// LLVM loads from local arrays without the mask. The store behind it has its own.
+TEST(Faults, OfMasksOfLocalArraysAreNone) {
+    const std::vector<std::string> faults = faults_in("randint_kernel", Isa::baseline, "i64");
+    const auto comparisons = std::ranges::count_if(
+        faults, [](const std::string &f) { return f.starts_with("wrong-comparison: <="); });
+    EXPECT_FALSE(has(faults, "wrong-comparison: <= in y #3"));
+    EXPECT_GT(comparisons, 0);
 }
 
 // What remains of a row after vectors of two is one element.

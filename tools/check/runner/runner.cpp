@@ -19,8 +19,12 @@ namespace {
 using halyard::check::RecordedArgument;
 using Kernel = int (*)(void **);
 
-constexpr int threads = 3;
+constexpr int threads = 3, threads_inside = 2;
 thread_local bool inside_loop = false;
+// A thread takes tens of microseconds to start, so the loops within loops that come after so many
+// run in their caller's thread.
+constexpr int most_inside = 20'000;
+std::atomic<int> loops_inside{0};
 
 // One tensor or scalar of a call.
 class Argument {
@@ -68,22 +72,23 @@ int make(const halyard::check::RecordedCall &call, Kernel kernel, bool on_device
 extern "C" {
 
 // Uses plain threads with a fixed assignment of iterations: a shared counter would order bodies
-// that nothing else orders. Nested loops run in their caller's thread.
+// that nothing else orders.
 int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
     std::atomic<int> failed{0};
     const auto share = [&](int first, int step) {
         for (int i = first; i < size; i += step)
             if (const int status = task(context, min + i, closure)) failed = status;
     };
-    if (inside_loop || size < 2) {
+    if (size < 2 || (inside_loop && loops_inside++ > most_inside)) {
         share(0, 1);
         return failed;
     }
+    const int count = inside_loop ? threads_inside : threads;
     std::vector<std::thread> all;
-    for (int t = 0; t < threads; t++) {
+    for (int t = 0; t < count; t++) {
         all.emplace_back([&, t] {
             inside_loop = true;
-            share(t, threads);
+            share(t, count);
         });
     }
     for (auto &t : all)
@@ -114,6 +119,13 @@ void halide_free(void *, void *block) {
 }
 
 #ifdef __SANITIZE_THREAD__
+void __tsan_write_range(void *from, unsigned long bytes);
+// Kernels call this after stores that are wider than those that are instrumented
+// (dsl/wide_stores.h).
+int halyard_wide_store(void *memory, int64_t offset, int64_t bytes) {
+    __tsan_write_range(static_cast<char *>(memory) + offset, static_cast<unsigned long>(bytes));
+    return 0;
+}
 // Instrumented kernels call these functions, which GCC's libtsan lacks (LLVM's has them). It
 // intercepts the plain functions.
 [[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
