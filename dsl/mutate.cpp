@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "dsl/fault_names.h"
 #include "dsl/fault_probes.h"
 #include "dsl/kernel_summary.h"
 #include "dsl/known_facts.h"
@@ -12,123 +13,8 @@
 
 namespace halyard {
 namespace {
-
-// The names of the kinds of faults.
-namespace kind {
-constexpr const char *dropped_tail = "dropped-tail";
-constexpr const char *late_start = "late-start";
-constexpr const char *extra_iteration = "extra-iteration";
-constexpr const char *reduction_bounds = "reduction-bounds";
-constexpr const char *racy_parallel = "racy-parallel";
-constexpr const char *lost_guard = "lost-guard";
-constexpr const char *lost_mask = "lost-mask";
-constexpr const char *wrong_comparison = "wrong-comparison";
-constexpr const char *wrong_clamp = "wrong-clamp";
-constexpr const char *wrong_pad = "wrong-pad";
-constexpr const char *wrong_index = "wrong-index";
-constexpr const char *swapped_stride = "swapped-stride";
-constexpr const char *missing_init = "missing-init";
-constexpr const char *wrong_start = "wrong-start";
-constexpr const char *overwrites = "overwrites";
-constexpr const char *missing_store = "missing-store";
-constexpr const char *wrong_operator = "wrong-operator";
-constexpr const char *swapped_operands = "swapped-operands";
-constexpr const char *wrong_constant = "wrong-constant";
-constexpr const char *wrong_input = "wrong-input";
-constexpr const char *lost_precision = "lost-precision";
-}  // namespace kind
-
-}  // namespace
-
-const std::vector<FaultKind> &fault_kinds() {
-    static const std::vector<FaultKind> kinds = {
-        {kind::dropped_tail,
-         "a loop stops one iteration early, or the code for what remains is missing"},
-        {kind::late_start, "a loop begins one iteration late"},
-        {kind::extra_iteration, "a loop makes one iteration too many"},
-        {kind::reduction_bounds,
-         "a reduction begins late, begins early, ends early or ends late by one"},
-        {kind::racy_parallel, "a loop whose iterations store to the same element runs in parallel"},
-        {kind::lost_guard, "the condition of a tail or of a specialized loop is taken to hold"},
-        {kind::lost_mask, "a masked vector is stored whole"},
-        {kind::wrong_comparison, "< where <= is meant, or the reverse"},
-        {kind::wrong_clamp, "the second side of a min or max in an index is one too large"},
-        {kind::wrong_pad, "a padding constant is another one"},
-        {kind::wrong_index, "a load or a store goes one element too far"},
-        {kind::swapped_stride, "the stride of another dimension"},
-        {kind::missing_init, "an accumulator isn't initialised"},
-        {kind::wrong_start, "an accumulator starts at another constant"},
-        {kind::overwrites, "an update ignores the old value"},
-        {kind::missing_store, "a result is computed and not stored"},
-        {kind::wrong_operator, "- for +, + for *, min for max, max for min"},
-        {kind::swapped_operands, "b - a for a - b, b / a for a / b"},
-        {kind::wrong_constant, "a constant has the other sign"},
-        {kind::wrong_input, "another input is read"},
-        {kind::lost_precision,
-         "each f32 that a stage stores loses all but 10 bits of its mantissa"},
-    };
-    return kinds;
-}
-
-namespace {
-const std::string probe_prefix = "reach ";
-const std::string upper_prefix = "raise ", lower_prefix = "lower ";
-
-// The fault of a text that may begin with one of the prefixes.
-std::string without_prefix(const std::string &text) {
-    for (const std::string &prefix : {probe_prefix, upper_prefix, lower_prefix})
-        if (text.starts_with(prefix)) return text.substr(prefix.size());
-    return text;
-}
-}  // namespace
-std::string probe_of(const std::string &fault) {
-    return probe_prefix + fault;
-}
-std::vector<std::string> spoilers_of(const std::string &fault) {
-    return {upper_prefix + fault, lower_prefix + fault};
-}
-
-std::string kind_of(const std::string &fault) {
-    return fault.substr(0, fault.find(':'));
-}
-
-namespace {
 using namespace Halide;
 using namespace Halide::Internal;
-
-bool is_digit(char c) {
-    return std::isdigit(static_cast<unsigned char>(c));
-}
-
-// Returns a name without its counters, which depend on what else the process has built and on the
-// kernel's dtypes: "peak_intm.s1.r$x" for peak_9_intm$3.s1.r236$x. A part of a name is what dots
-// separate. These are dropped:
-//   $3      anywhere
-//   _9      at the end of a part, and before '$' or "_intm"
-//   236     of r236, t236 and v236, Halide's names of variables, if they are a whole part or are
-//           followed by '$'
-std::string stem(const std::string &name) {
-    std::string s;
-    for (size_t i = 0, end; i < name.size(); i = end) {
-        // name[i] and the digits that follow it end before `end`.
-        end = i + 1;
-        while (end < name.size() && is_digit(name[end]))
-            end++;
-        const bool has_number = end > i + 1;
-        const bool begins_part = i == 0 || name[i - 1] == '.';
-        const bool ends_part = end == name.size() || name[end] == '.' || name[end] == '$';
-        const bool is_dropped =
-            name[i] == '$' || (name[i] == '_' && (ends_part || name.compare(end, 5, "_intm") == 0));
-        const bool is_variable = begins_part && ends_part &&
-                                 (name[i] == 'r' || name[i] == 't' || name[i] == 'v');
-        if (has_number && is_dropped) continue;
-        if (has_number && is_variable)
-            s += name[i];
-        else
-            s += name.substr(i, end - i);
-    }
-    return s;
-}
 
 // The sign, the exponent and the upper 10 of the 23 bits of mantissa of an f32.
 constexpr uint64_t upper_mantissa_bits = 0xffffe000;
@@ -200,10 +86,8 @@ class FaultPlanter : public IRMutator {
 public:
     // `fault` is one of faults_of(), or the probe of one.
     FaultPlanter(const std::string &fault, const CallFacts &facts)
-        : is_probe_(fault.starts_with(probe_prefix)),
-          spoiler_(fault.starts_with(upper_prefix)   ? 1
-                   : fault.starts_with(lower_prefix) ? -1
-                                                     : 0),
+        : is_probe_(fault.starts_with(fault_name::probe)),
+          spoiler_(fault.starts_with(fault_name::upper) - fault.starts_with(fault_name::lower)),
           fault_(without_prefix(fault)), known_(facts) {}
     // Appends the faults of every kernel that is lowered to `faults`, and those in the computation
     // of values to `of_values` as well.

@@ -7,7 +7,7 @@
 #include "dsl/kernel.h"
 #include "primitives/library.h"
 #include "registry/base/process_pool.h"
-#include "tools/check/mutants.h"
+#include "tools/check/mutant.h"
 
 namespace halyard::check {
 

@@ -339,22 +339,6 @@ std::vector<Choice> choices(const MutantOptions &o) {
 
 }  // namespace
 
-std::string Mutant::kind() const {
-    return kind_of(fault);
-}
-
-const char *name_of(Mutant::Status status) {
-    switch (status) {
-    case Mutant::caught: return "caught";
-    case Mutant::survived: return "survived";
-    case Mutant::equivalent: return "equivalent";
-    case Mutant::unreached: return "unreached";
-    case Mutant::same_code: return "same code";
-    case Mutant::refused: break;
-    }
-    return "refused";
-}
-
 std::vector<Mutant> try_mutants(const MutantOptions &o) {
     if (op_table().names().empty()) list_all_ops(op_table());
     // If the cache can't be opened, a private one is made here, which the processes then share.
