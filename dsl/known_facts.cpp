@@ -230,13 +230,13 @@ bool KnownFacts::only_first_lane(const Expr &condition) const {
     return second.is_known && proves(!one);
 }
 
-bool may_have_effect(const Stmt &s, const KnownFacts &known) {
-    EffectFinder any(known, false);
-    s.accept(&any);
-    if (!any.found) return false;
-    EffectFinder details(known.for_details(), true);
-    s.accept(&details);
-    return details.found;
+bool may_have_effect(const Stmt &s, const KnownFacts &known, bool details) {
+    EffectFinder quick(known, false);
+    s.accept(&quick);
+    if (!quick.found || !details) return quick.found;
+    EffectFinder thorough(known.for_details(), true);
+    s.accept(&thorough);
+    return thorough.found;
 }
 
 }  // namespace halyard

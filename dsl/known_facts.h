@@ -47,13 +47,15 @@ private:
 
     // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
     std::shared_ptr<int> proofs_left_ = std::make_shared<int>(300);
-    std::shared_ptr<int> details_left_ = std::make_shared<int>(600);
+    std::shared_ptr<int> details_left_ = std::make_shared<int>(300);
     std::map<std::string, Halide::Expr> values_;
     std::set<std::string> of_call_;  // the names of CallFacts::values
     std::vector<Halide::Expr> conditions_;
 };
 
-// Returns true unless the statement is proved to store nothing and to have no other effect.
-bool may_have_effect(const Halide::Internal::Stmt &s, const KnownFacts &known);
+// Returns true unless the statement is proved to store nothing and to have no other effect. With
+// `details`, which take longer, what it stores to its own buffers is no effect, nor is 0 that it
+// adds.
+bool may_have_effect(const Halide::Internal::Stmt &s, const KnownFacts &known, bool details);
 
 }  // namespace halyard

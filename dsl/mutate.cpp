@@ -138,10 +138,10 @@ private:
         return faults_ && !never_runs_ && known_.proves(condition);
     }
     // Returns true if the same holds for the statement's having no effect under the condition.
-    bool proves_idle(const Stmt &s, const Expr &condition) {
+    bool proves_idle(const Stmt &s, const Expr &condition, bool details = false) {
         if (!faults_ || never_runs_) return false;
         known_.assume(condition);
-        const bool is_idle = !may_have_effect(s, known_);
+        const bool is_idle = !may_have_effect(s, known_, details);
         known_.forget();
         return is_idle;
     }
@@ -294,13 +294,14 @@ private:
                          bool is_remainder) {
         const std::string loop = "loop " + stem(op->name);
         const Expr variable = Variable::make(Int(32), op->name);
-        const auto matters = [&](const Expr &iteration) {
-            return !proves_idle(op->body, variable == iteration);
+        const auto matters = [&](const Expr &iteration, bool details) {
+            return !proves_idle(op->body, variable == iteration, details);
         };
-        const bool first = matters(op->min);
-        const bool last = matters(op->min + op->extent - 1);
-        const bool next = matters(op->min + op->extent);
-        const bool previous = matters(op->min - 1);
+        const bool first = matters(op->min, false);
+        const bool last = matters(op->min + op->extent - 1, false);
+        // One turn more of a sum may add an empty sum.
+        const bool next = matters(op->min + op->extent, stores.accumulates);
+        const bool previous = matters(op->min - 1, stores.accumulates);
         if (stores.accumulates) {
             if (try_plant(kind::reduction_bounds, loop + " ends early", last)) bounds.end_early();
             if (!is_remainder && try_plant(kind::reduction_bounds, loop + " ends late", next))
