@@ -23,15 +23,15 @@ static int take(FILE *file, void *to, size_t bytes) {
 
 static int run_steps(STEP(step) * step, FILE *file) {
     int steps = 0;
-    double rate, numbers[NUMBERS];
+    double number, numbers[NUMBERS];
     float expected, loss = 0;
     hy_error error;
     while (take(file, images, sizeof images)) {
-        expect(take(file, labels, sizeof labels) && take(file, &rate, sizeof rate) &&
+        expect(take(file, labels, sizeof labels) && take(file, &number, sizeof number) &&
                    take(file, &expected, sizeof expected),
                "a step is cut off");
         for (int k = 0; k < NUMBERS; k++)
-            numbers[k] = rate;
+            numbers[k] = number;
         expect(STEP(run)(step, images, labels, numbers, &loss, &error) == HY_OK, error.text);
         expect(memcmp(&loss, &expected, sizeof loss) == 0, "a loss has other bits");
         steps++;

@@ -1,8 +1,9 @@
 // Trains LeNet-5 or another network of `halyard train` op by op, for run_compile.sh: writes the
 // graph of the first step, the batches and rates of all steps with their losses, and the tensors
 // after the last. Usage: eager_steps DIGITS STEPS OUT_FOLDER, or eager_steps IMAGES STEPS
-// OUT_FOLDER NETWORK
+// OUT_FOLDER NETWORK. The network trains with Adam, LeNet-5 with Momentum.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -46,9 +47,16 @@ double rate_of(int64_t step) {
     return 0.02 / double(1 + step % 7);
 }
 
-void run(const nn::AnyCell &network, const nn::AnyCell &loss, const dataset::Dataset &data,
+// What Adam passes to its op in place of the rate.
+double corrected_rate_of(int64_t step) {
+    const nn::AdamOptions o;
+    const auto t = double(step + 1);
+    return rate_of(step) * std::sqrt(1 - std::pow(o.beta2, t)) / (1 - std::pow(o.beta1, t));
+}
+
+void run(const nn::AnyCell &network, const nn::Optimizer &optimizer,
+         double (*number_of)(int64_t step), const nn::AnyCell &loss, const dataset::Dataset &data,
          int64_t steps, const std::string &out) {
-    const nn::Momentum optimizer(network.trainable_params(), rate_of, 0.9);
     const nn::WithLossCell with_loss(network, loss);
     const nn::TrainOneStepCell step(with_loss, optimizer);
     dataset::RowIterator rows = data.create_dict_iterator();
@@ -56,11 +64,11 @@ void run(const nn::AnyCell &network, const nn::AnyCell &loss, const dataset::Dat
     dataset::Row row;
     for (int64_t k = 0; k < steps && rows.next(row); k++) {
         if (k == 0) export_step(step, {row[0], row[1]}, out + "/step.graph");
-        const double lr = rate_of(k);
+        const double number = number_of(k);
         const Tensor result = step(row[0], row[1]);
         write(file, row[0]);
         write(file, row[1]);
-        file.write(reinterpret_cast<const char *>(&lr), sizeof lr);
+        file.write(reinterpret_cast<const char *>(&number), sizeof number);
         write(file, result);
     }
     write_tensors(out + "/after.bin", network.get_parameters());
@@ -68,7 +76,9 @@ void run(const nn::AnyCell &network, const nn::AnyCell &loss, const dataset::Dat
 }
 
 void run_lenet5(const std::string &digits, int64_t steps, const std::string &out) {
-    run(examples::LeNet5(), nn::SoftmaxCrossEntropyWithLogits(true, "mean"),
+    const examples::LeNet5 network;
+    const nn::Momentum optimizer(network.trainable_params(), rate_of, 0.9);
+    run(network, optimizer, rate_of, nn::SoftmaxCrossEntropyWithLogits(true, "mean"),
         examples::create_dataset(digits, 32, steps), steps, out);
 }
 
@@ -80,7 +90,8 @@ void run_network(const std::string &name, const std::string &images, int64_t ste
     settings.size = 32;
     const examples::Experiment e = examples::recipe(name).prepare(settings);
     e.network.set_train();
-    run(e.network, e.loss, e.train_set, steps, out);
+    const nn::Adam optimizer(e.network.trainable_params(), rate_of);
+    run(e.network, optimizer, corrected_rate_of, e.loss, e.train_set, steps, out);
 }
 
 }  // namespace

@@ -37,15 +37,16 @@ refuse_by compile "cut.graph" cut.graph
 "$halyard" graph transformer --part forward --save texts.graph --counts --data "$source_dir/docs" >out || fail "$(cat out)"
 refuse_by compile "[compile] TransformerModel: the step 'places_of' on the host can't be compiled" texts.graph
 
-# A step that copies running statistics.
+# A step that copies running statistics, and an optimiser that corrects the rate from step to step.
 mkdir resnet_steps
 "$eager" photographs 3 resnet_steps resnet18 || fail "eager_steps"
 "$halyard" compile resnet_steps/step.graph -o resnet >out || fail "$(cat out)"
 build_project resnet
+grep -q 'numbers\[0\]: lr of conv1.weight, 0.00632455532 in the step that was saved' resnet/include/resnet.h || fail "$(grep numbers resnet/include/resnet.h)"
 numbers="$(sed -n 's/^#define RESNET_NUMBERS //p' resnet/include/resnet.h)"
 cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror -Iresnet/include -DHEADER='"resnet.h"' "-DSTEP(word)=resnet_##word" "-DNUMBERS=$numbers" \
     "-DIMAGES=2 * 3 * 32 * 32" -DLABELS=2 "$source_dir/tests/export/compiled_steps.c" -Lresnet/build -lresnet -Wl,-rpath,"$PWD/resnet/build" \
     -o resnet_steps/run
 resnet_steps/run resnet_steps/steps.bin resnet_steps/after.bin >out || fail "$(cat out)"
-grep -qE "^ok: 3 steps, 1[0-9][0-9] tensors" out || fail "$(cat out)"
+grep -qE "^ok: 3 steps, [12][0-9][0-9] tensors" out || fail "$(cat out)"
 echo "compile: ok"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 #include <map>
 #include <set>
 
@@ -331,9 +332,10 @@ Function function_of(const Graph &g, const Places &p) {
     }
     for (const Node &n : g.nodes) {
         for (const graph::NumberPlace &place : n.numbers) {
-            f.comment += " * numbers[" + std::to_string(place.number) +
-                         "]: " + n.attrs->op().attrs[place.attribute].name + " of " +
-                         buffer_of(g, n.out[0]).name + "\n";
+            f.comment += fmt::format(
+                " * numbers[{}]: {} of {}, {:.9g} in the step that was saved\n", place.number,
+                n.attrs->op().attrs[place.attribute].name, buffer_of(g, n.out[0]).name,
+                n.attrs->real(place.attribute));
         }
     }
     return f;
