@@ -134,7 +134,7 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   set(needs gen_${NAME} ${makers})
   if(HALYARD_GENERATORS)
     set(generator "${HALYARD_GENERATORS}/gen_${NAME}")
-    set(needs "${generator}")
+    set(needs "${generator}" "${HALYARD_GENERATORS}/../lib/libhalyard_dsl.so")  # of which the generators know nothing
   endif()
   if(HALYARD_SANITIZE)
     list(APPEND flags --sanitize ${HALYARD_SANITIZE})

@@ -1,6 +1,7 @@
 #include "dsl/convert.h"
 
 #include <cmath>
+#include <limits>
 
 namespace halyard {
 using namespace Halide;
@@ -14,10 +15,18 @@ Expr constant(const Expr &like, int64_t v) {
     return Internal::make_const(like.type(), v);
 }
 
+// Compares bits: LLVM folds is_nan() of an f16, which is converted for it, to false.
+Expr is_nan_by_bits(const Expr &x) {
+    const Type bits = x.type().with_code(Type::UInt);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const Expr magnitude = reinterpret(bits, x) & (bits.max() >> 1);
+    return magnitude > reinterpret(bits, constant(x, infinity));
+}
+
 Expr float_to_integer(const Expr &x, const Type &to) {
     const double high = std::ldexp(1.0, to.bits() - (to.is_uint() ? 0 : 1));
     const double low = to.is_uint() ? 0 : -high;
-    const Expr nan = is_nan(x);
+    const Expr nan = is_nan_by_bits(x);
     // Small integers are converted by way of i32, which every vector unit has. Both limits are
     // exact.
     if (to.bits() < 31) {

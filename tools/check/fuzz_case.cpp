@@ -220,6 +220,16 @@ void raise_to(const Tensor &t, double least) {
 // are added up, errors are allowed that many times.
 constexpr int inexact_integers = 4;
 
+// Returns the longest extent of a tensor whose elements are all equal, otherwise 0.
+int64_t equal_elements(const Tensor &t) {
+    const std::vector<double> all = t.to_vector<double>();
+    if (all.empty() || !std::ranges::all_of(all, [&](double v) { return v == all[0]; })) return 0;
+    int64_t longest = 1;
+    for (int d = 0; d < t.rank(); d++)
+        longest = std::max(longest, t.size(d));
+    return longest;
+}
+
 // The op's tensors in the layouts of the case.
 class Call {
 public:
@@ -228,6 +238,7 @@ public:
           guards_(f.seed / 2 % 2 ? Guards::after : Guards::before) {
         std::mt19937 rng(static_cast<uint32_t>(f.seed));
         std::vector<Tensor> repeated(c_.in.size());
+        size_t alike = 0;  // inputs with equal terms
         std::vector<double> reals;
         for (auto &[name, value] : c_.problem.reals)
             reals.push_back(value);
@@ -239,13 +250,14 @@ public:
             if (d >= 0 && d < c_.in[k].rank() && c_.in[k].size(d) > 1) {
                 repeated[k] = c_.in[k].slice(d, 0, 1).expand(c_.in[k].shape());
                 c_.in[k] = repeated[k].copy();
-                equal_terms_ = std::max(equal_terms_, repeated[k].size(d));
             }
+            const int64_t terms = repeated[k].defined() ? repeated[k].size(d)
+                                                        : equal_elements(c_.in[k]);
+            alike += terms > 1;
+            equal_terms_ = std::max(equal_terms_, terms);
             c_.read_input(k);
         }
-        if (!std::all_of(repeated.begin(), repeated.end(),
-                         [](const Tensor &t) { return t.defined(); }))
-            equal_terms_ = 0;
+        if (alike < c_.in.size()) equal_terms_ = 0;
         const std::vector<Tensor> before = c_.in;
         c_.fit_forward_outputs(op);
         for (size_t k = 0; k < c_.in.size(); k++)
