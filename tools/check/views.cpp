@@ -234,6 +234,14 @@ void check_every_value(const Op &op, const Options &o, const std::vector<Layouts
     }
 }
 
+// Returns true if ordinary numbers give a constant, as in "is x Inf?", or if results may be
+// integers, which have no NaN.
+bool needs_specials(const Op &op) {
+    return std::ranges::any_of(op.sig.outputs, [&](const TensorSpec &t) {
+        return t.dtype == "bool" || (op.form == Form::elementwise && t.dtype == "U");
+    });
+}
+
 }  // namespace
 
 // Rows of 65 elements have every one of the 65,536 numbers in each column. A pitch between the rows
@@ -259,12 +267,7 @@ bool check_all_numbers(const Op &op, const Options &o, Report &r) {
 }
 
 void check_views(const Op &op, const Options &o, Report &r) {
-    const bool elementwise = op.form == Form::elementwise;
-    // true if ordinary numbers give a constant, as in "is x Inf?", or if results may be integers,
-    // which have no NaN
-    bool depends_on_specials = false;
-    for (auto &t : op.sig.outputs)
-        depends_on_specials |= t.dtype == "bool" || (elementwise && t.dtype == "U");
+    const bool depends_on_specials = needs_specials(op);
     int number = 0;
     int first = 0;  // the values of a sample's first layout: every layout has all of them in turn
     const auto expect = [&](const std::string &sample, const std::vector<Layouts> &all) {
