@@ -35,7 +35,8 @@ public:
     // Returns true for a condition of two lanes whose second one can't be true: what remains of a
     // row after whole vectors of two.
     bool only_first_lane(const Halide::Expr &condition) const;
-    // Returns the same facts, with the other number of proofs that may be tried.
+    // Returns the same facts for questions that take many proofs. These have a limit of their own,
+    // so that they leave the others theirs.
     KnownFacts for_details() const {
         KnownFacts facts = *this;
         facts.proofs_left_ = details_left_;

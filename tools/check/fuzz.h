@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "bench/harness/case.h"
 #include "tools/check/check.h"

@@ -172,14 +172,15 @@ void print_summary(const std::vector<Mutant> &mutants, const check::MutantOption
     std::set<std::string> tried;
     for (auto &m : mutants)
         tried.insert(m.op);
-    std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none "
-                "(reasons in survivors.txt), %d at places that no call was found to execute\n",
-                tried.size(),
-                o.programs     ? "Ascend"
-                : o.cuda       ? "CUDA"
-                : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
-                               : name_of(o.isa),
-                all.planted, all.equivalent, all.unreached);
+    std::printf(
+        "%zu ops on %s: %d faults planted, %d of them equivalent to none "
+        "(reasons in survivors.txt), %d at places that no call was found to execute or use\n",
+        tried.size(),
+        o.programs     ? "Ascend"
+        : o.cuda       ? "CUDA"
+        : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
+                       : name_of(o.isa),
+        all.planted, all.equivalent, all.unreached);
     std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %zu survived\n",
                 all.caught, all.findable(), all.share(),
                 all.planted ? 100.0 * all.caught / all.planted : 0,
