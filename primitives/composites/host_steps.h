@@ -16,12 +16,16 @@ struct Settings {
     std::vector<int64_t> numbers;
 };
 
+class SettingsReader;  // primitives/composites/host_step_maker.h
+
 // places_of() of primitives/composites/places.h, and so on.
 struct PlacesOf {
     static constexpr const char *name = "places_of";
     std::string op;
     int64_t n;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 struct LabelsOf {
     static constexpr const char *name = "labels_of";
@@ -29,6 +33,8 @@ struct LabelsOf {
     int64_t classes;
     std::optional<int64_t> ignored;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 struct IndicesAlong {
     static constexpr const char *name = "indices_along";
@@ -36,6 +42,8 @@ struct IndicesAlong {
     Shape shape;
     int axis;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 struct PlacesAlong {
     static constexpr const char *name = "places_along";
@@ -43,12 +51,16 @@ struct PlacesAlong {
     Shape shape;
     int axis;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 struct PlacesNd {
     static constexpr const char *name = "places_nd";
     std::string op;
     Shape shape;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 // first_in_order() of primitives/composites/order.h, and nth_in_order(). Throws ShapeError unless x
 // has rank 2 and such a k.
@@ -57,11 +69,15 @@ struct FirstInOrder {
     int64_t k;
     bool descending;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 struct NthInOrder {
     static constexpr const char *name = "nth_in_order";
     int64_t k;
     std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+    Settings settings() const;
+    void read(SettingsReader &from);
 };
 
 // Returns what the step was made with; nullopt if it is none of these.
@@ -70,5 +86,10 @@ std::optional<Settings> settings_of(const HostFunction &step);
 // Makes the step of this name. Throws AttrError if there is none, or for settings that it doesn't
 // have.
 HostFunction made(const std::string &name, const Settings &settings);
+
+// The same for steps that check indices and labels, PlacesOf to PlacesNd: nullopt and an empty
+// function for others.
+std::optional<Settings> settings_of_place_step(const HostFunction &step);
+HostFunction made_place_step(const std::string &name, const Settings &settings);
 
 }  // namespace halyard::host_steps

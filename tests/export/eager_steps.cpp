@@ -1,7 +1,10 @@
 // Trains LeNet-5 or another network of `halyard train` op by op, for run_compile.sh: writes the
 // graph of the first step, the batches and rates of all steps with their losses, and the tensors
-// after the last. Usage: eager_steps DIGITS STEPS OUT_FOLDER, or eager_steps IMAGES STEPS
-// OUT_FOLDER NETWORK. The network trains with Adam, LeNet-5 with Momentum.
+// after the last. Usage: eager_steps DIGITS STEPS OUT_FOLDER, or eager_steps DATA STEPS OUT_FOLDER
+// NETWORK [DTYPE], which computes in this dtype. The network trains with Adam, LeNet-5 with
+// Momentum. Before the first step the generator of random numbers is at {seed 11, offset 2^32 - 3}.
+// Two graphs of functions are written, too: sorted.graph, which sorts, and chosen.graph, which
+// takes elements at places that it computes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +16,10 @@
 #include "nn/loss.h"
 #include "nn/wrap.h"
 #include "primitives/context.h"
+#include "primitives/operators.h"
+#include "primitives/ops/argmax.h"
+#include "primitives/ops/scatter.h"
+#include "primitives/ops/sorting.h"
 #include "primitives/random.h"
 #include "registry/base/error.h"
 #include "train/checkpoint/saved_graph.h"
@@ -22,12 +29,7 @@ using namespace halyard;
 
 void write(std::ofstream &file, const Tensor &t) {
     const Tensor dense = t.contiguous();
-    if (dense.dtype() == DType::i32)
-        file.write(reinterpret_cast<const char *>(dense.data<int32_t>()),
-                   std::streamsize(dense.bytes()));
-    else
-        file.write(reinterpret_cast<const char *>(dense.data<float>()),
-                   std::streamsize(dense.bytes()));
+    file.write(static_cast<const char *>(dense.raw()), std::streamsize(dense.bytes()));
 }
 
 void write_tensors(const std::string &path, const ParameterTuple &some) {
@@ -60,6 +62,7 @@ void run(const nn::AnyCell &network, const nn::Optimizer &optimizer,
     const nn::WithLossCell with_loss(network, loss);
     const nn::TrainOneStepCell step(with_loss, optimizer);
     dataset::RowIterator rows = data.create_dict_iterator();
+    set_rng_state({11, (uint64_t(1) << 32) - 3});
     std::ofstream file(out + "/steps.bin", std::ios::binary);
     dataset::Row row;
     for (int64_t k = 0; k < steps && rows.next(row); k++) {
@@ -82,16 +85,34 @@ void run_lenet5(const std::string &digits, int64_t steps, const std::string &out
         examples::create_dataset(digits, 32, steps), steps, out);
 }
 
-void run_network(const std::string &name, const std::string &images, int64_t steps,
-                 const std::string &out) {
+void run_network(const std::string &name, const std::string &dtype, const std::string &data,
+                 int64_t steps, const std::string &out) {
     examples::Settings settings = examples::recipe(name).defaults;
-    settings.data = images;
+    settings.data = data;
     settings.batch_size = 2;
     settings.size = 32;
     const examples::Experiment e = examples::recipe(name).prepare(settings);
     e.network.set_train();
+    if (!dtype.empty()) e.network.to_float(dtype_of(dtype));
     const nn::Adam optimizer(e.network.trainable_params(), rate_of);
     run(e.network, optimizer, corrected_rate_of, e.loss, e.train_set, steps, out);
+}
+
+struct Sorted : nn::Cell {
+    Tensor construct(const Tensor &x) const override { return F::topk(x, 3)[0]; }
+};
+
+// Takes the element of each row that is `shift` places behind the largest.
+struct Chosen : nn::Cell {
+    Tensor construct(const Tensor &x, const Tensor &shift) const override {
+        return F::gather_elements(x, F::argmax(x, 1).reshape({x.size(0), 1}) + shift, 1);
+    }
+};
+
+void write_functions(const std::string &out) {
+    export_graph(Sorted(), {Tensor::ones({8})}, out + "/sorted.graph");
+    export_graph(Chosen(), {Tensor::ones({4, 8}), Tensor::zeros({4, 1}, DType::i32)},
+                 out + "/chosen.graph");
 }
 
 }  // namespace
@@ -100,9 +121,10 @@ int main(int argc, char **argv) {
     try {
         set_seed(10);
         if (argc > 4)
-            run_network(argv[4], argv[1], std::stoll(argv[2]), argv[3]);
+            run_network(argv[4], argc > 5 ? argv[5] : "", argv[1], std::stoll(argv[2]), argv[3]);
         else
             run_lenet5(argv[1], std::stoll(argv[2]), argv[3]);
+        write_functions(argv[3]);
         return 0;
     } catch (const std::exception &e) {
         std::fprintf(stderr, "%s\n", e.what());

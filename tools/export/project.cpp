@@ -227,12 +227,12 @@ void write_files_of_host(const Project &project, const Selection &selection,
 
 // Returns the sources of a library for C.
 std::string sources_of(const Project &project) {
-    return project.has_step ? "src/ops.cpp src/step.c" : "src/ops.cpp";
+    return project.step_functions.empty() ? "src/ops.cpp" : "src/ops.cpp src/step.c";
 }
 
 // Returns how src/step.c finds the first values that the assembler includes.
 std::string values_of(const Project &project) {
-    if (!project.has_step) return "";
+    if (project.step_functions.empty()) return "";
     const std::string folder = "${CMAKE_CURRENT_SOURCE_DIR}/src";
     return "\nset_source_files_properties(src/step.c PROPERTIES COMPILE_OPTIONS \"-Wa,-I" + folder +
            "\" OBJECT_DEPENDS \"" + folder + "/step_values.bin\")";
@@ -242,8 +242,7 @@ std::string values_of(const Project &project) {
 // lines.
 std::string functions_of(const Project &project) {
     std::string s;
-    if (!project.has_step) return s;
-    for (const char *function : {"close", "open", "run", "tensor", "tensor_name"})
+    for (const std::string &function : project.step_functions)
         s += "\n        " + project.name + "_" + function + ";";
     return s;
 }

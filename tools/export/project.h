@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tools/c99/target.h"
 #include "tools/export/selection.h"
@@ -27,7 +28,8 @@ struct Project {
     Host host = Host::c;
     std::string python;           // the interpreter that has onnxruntime or torch
     Target target = Target::x86;  // of C99; x86 is the machine's own compiler
-    bool has_step = false;        // a library for C that runs a graph, too
+    // Of a library for C that runs a graph, too: "run" for NAME_run(), and so on.
+    std::vector<std::string> step_functions = {};
 };
 
 // Throws AttrError unless the project's name can name the library; IoError unless the folder is

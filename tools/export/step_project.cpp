@@ -1,12 +1,13 @@
 #include "tools/export/step_project.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <set>
 
 #include "graph/description.h"
+#include "graph/draw_words.h"
 #include "graph/graph_error.h"
 #include "graph/memory_plan.h"
 #include "graph/standalone.h"
@@ -37,43 +38,15 @@ bool is_held(const Buffer &b) {
     return b.role == Role::captured || b.role == Role::constant;
 }
 
-// Returns true for a step on the host that only checks labels of an argument, which the library
-// does before a run.
-bool is_label_check(const Graph &g, const Node &n) {
-    if (n.name != host_steps::LabelsOf::name || n.in.size() != 1) return false;
-    const View &v = n.in[0];
-    return buffer_of(g, v).role == Role::input && v.dtype == DType::i32 && v.offset == 0 &&
-           v.strides == dense_strides(v.shape);
-}
-
 void check_views(const Graph &g, const Node &n) {
     for (const auto &views : {n.in, n.out}) {
         for (const View &v : views) {
             if (v.buffer < 0) refuse(g, n.name + " has an input that is left out");
-            if (buffer_of(g, v).role == Role::host)
-                refuse(g, n.name + " reads what a step on the host computes");
         }
     }
 }
 
-void check_copy(const Graph &g, const Node &n) {
-    const DType from = n.in[0].dtype, to = n.out[0].dtype;
-    if (from != to) {
-        refuse(g, std::string("a conversion of ") + name_of(from) + " to " + name_of(to) +
-                      " can't be compiled");
-    }
-    check_views(g, n);
-}
-
-void check_fill(const Graph &g, const Node &n) {
-    if (!n.numbers.empty()) refuse(g, "a tensor that is a number of the step can't be compiled");
-    check_views(g, n);
-}
-
 void check_call(const Graph &g, const Node &n) {
-    if (n.draw >= 0)
-        refuse(g, n.name + " draws random numbers, which a library has no generator of");
-    check_views(g, n);
     for (size_t k = 0; k < n.attrs->op().attrs.size(); k++) {
         const std::string text = graph::exact_text(*n.attrs, k);
         if (text.find_first_of(" \t\n\"\\") != std::string::npos)
@@ -82,14 +55,15 @@ void check_call(const Graph &g, const Node &n) {
     }
 }
 
+void check_host_step(const Graph &g, const Node &n) {
+    if (!host_steps::settings_of_place_step(n.function))
+        refuse(g, "the step '" + n.name + "' on the host can't be compiled");
+}
+
 void check_node(const Graph &g, const Node &n) {
-    switch (n.kind) {
-    case Node::Kind::call: return check_call(g, n);
-    case Node::Kind::copy: return check_copy(g, n);
-    case Node::Kind::fill: return check_fill(g, n);
-    case Node::Kind::host: break;
-    }
-    if (!is_label_check(g, n)) refuse(g, "the step '" + n.name + "' on the host can't be compiled");
+    check_views(g, n);
+    if (n.kind == Node::Kind::call) check_call(g, n);
+    if (n.kind == Node::Kind::host) check_host_step(g, n);
 }
 
 void check_result(const Graph &g, const View &v) {
@@ -135,7 +109,7 @@ Places places_of(const Graph &g) {
             p.at[k] = -1 - b.input;
             p.inputs = std::max(p.inputs, b.input + 1);
         }
-        if (!is_held(b)) continue;
+        if (!is_held(b) && b.role != Role::host) continue;
         p.at[k] = int64_t(p.block);
         p.block += aligned(b.bytes);
     }
@@ -179,6 +153,16 @@ struct Table {
     }
 };
 
+std::string number_in_c(double v) {
+    if (std::isnan(v)) return "__builtin_nan(\"\")";
+    if (std::isinf(v)) return v > 0 ? "__builtin_inf()" : "-__builtin_inf()";
+    return fmt::format("{:a}", v);
+}
+
+bool is_of_draw(const Node &n, const std::string &attribute) {
+    return n.draw >= 0 && std::ranges::count(graph::draw_attributes, attribute) > 0;
+}
+
 // Returns the attributes that don't change from step to step.
 std::string fixed_attributes(const Node &n) {
     std::vector<std::string> words;
@@ -186,27 +170,31 @@ std::string fixed_attributes(const Node &n) {
         const auto is_here = [k](const graph::NumberPlace &p) { return p.attribute == k; };
         if (std::ranges::any_of(n.numbers, is_here)) continue;
         const AttrSpec &a = n.attrs->op().attrs[k];
+        if (is_of_draw(n, a.name)) continue;
         words.push_back(a.name + "=" + graph::exact_text(*n.attrs, k));
     }
     return join(words, " ");
 }
 
-// Returns a fill's element as it lies in memory.
-int64_t element_of(const Node &n) {
-    const Tensor one = Tensor::full({1}, n.value, n.out[0].dtype);
-    int64_t bits = 0;
-    std::memcpy(&bits, one.raw(), one.bytes());
-    return bits;
+// Returns true for buffers whose elements are there before the first call of a run.
+std::vector<char> are_there_before_calls(const Graph &g) {
+    std::vector<char> before;
+    for (const Buffer &b : g.buffers)
+        before.push_back(is_held(b) || b.role == Role::input);
+    for (const Node &n : g.nodes)
+        for (const View &v : n.out)
+            before[size_t(v.buffer)] = 0;
+    return before;
 }
 
 struct Calls {
-    Table calls, views, places, labels;
+    Table calls, views, places, host_steps;
     size_t attribute_bytes = 1;
 
-    void add_row(const std::string &begin, const Node &n, int64_t element) {
-        calls.add("    {" + begin + ", " + std::to_string(n.in.size()) + ", " +
-                  std::to_string(n.out.size()) + ", " + std::to_string(element) + "},  /* " +
-                  n.part + " */\n");
+    // `operation` is the kind, the op and its attributes; `rest` what follows the numbers of views.
+    void add_row(const std::string &operation, const Node &n, const std::string &rest) {
+        calls.add("    {" + operation + ", " + std::to_string(n.in.size()) + ", " +
+                  std::to_string(n.out.size()) + ", " + rest + "},  /* " + n.part + " */\n");
         for (const auto &some : {n.in, n.out})
             for (const View &v : some)
                 views.add(view_in_c(v));
@@ -220,29 +208,43 @@ struct Calls {
                        "},\n");
         }
         constexpr size_t of_number = 96;  // a name and 17 digits
+        constexpr size_t of_draw = 96;    // four names and integers
         attribute_bytes = std::max(attribute_bytes,
-                                   attributes.size() + 1 + of_number * n.numbers.size());
-        add_row("\"" + n.name + "\", \"" + attributes + "\"", n, 0);
+                                   attributes.size() + 1 + of_draw + of_number * n.numbers.size());
+        add_row("CALL_OP, \"" + n.name + "\", \"" + attributes + "\"", n,
+                std::to_string(n.draw) + ", 0, -1");
     }
 
-    void add_check(const Graph &g, const Node &n) {
-        const auto settings = host_steps::settings_of(n.function);
-        const std::vector<int64_t> &numbers = settings->numbers;
-        labels.add("    {\"" + settings->words[0] + "\", \"" + settings->words[1] + "\", " +
-                   std::to_string(buffer_of(g, n.in[0]).input) + ", " +
-                   std::to_string(n.in[0].shape.elements()) + ", " + std::to_string(numbers[0]) +
-                   ", " + std::to_string(numbers.size() > 1 ? numbers[1] : 0) + "},\n");
+    void add_fill(const Node &n) {
+        const std::string number = n.numbers.empty() ? "-1" : std::to_string(n.numbers[0].number);
+        add_row("CALL_FILL, 0, 0", n, fmt::format("-1, {}, {}", number_in_c(n.value), number));
+    }
+
+    void add_host_step(const Node &n, bool early) {
+        const auto settings = host_steps::settings_of_place_step(n.function);
+        std::vector<std::string> words;
+        for (const std::string &word : settings->words)
+            words.push_back("\"" + word + "\"");
+        host_steps.add(fmt::format("    {{{}, {}, \"{}\", {{{}}}, {}, {{{}}}, {}}},\n", calls.count,
+                                   int(early), n.name, join(words, ", "), words.size(),
+                                   join(settings->numbers, ", "), settings->numbers.size()));
+        add_row("CALL_HOST, 0, 0", n, "-1, 0, -1");
     }
 };
 
 Calls calls_of(const Graph &g) {
     Calls all;
+    const std::vector<char> before = are_there_before_calls(g);
     for (const Node &n : g.nodes) {
         switch (n.kind) {
         case Node::Kind::call: all.add_call(n); break;
-        case Node::Kind::copy: all.add_row("0, \"\"", n, 0); break;
-        case Node::Kind::fill: all.add_row("0, \"\"", n, element_of(n)); break;
-        case Node::Kind::host: all.add_check(g, n); break;
+        case Node::Kind::copy: all.add_row("CALL_COPY, 0, 0", n, "-1, 0, -1"); break;
+        case Node::Kind::fill: all.add_fill(n); break;
+        case Node::Kind::host:
+            all.add_host_step(n, std::ranges::all_of(n.in, [&](const View &v) {
+                                  return before[size_t(v.buffer)];
+                              }));
+            break;
         }
     }
     return all;
@@ -292,13 +294,14 @@ std::string tables_of(const Graph &g, const Places &p, const Calls &calls, const
                     ". Buffers are offsets in the block, or -1 - the "
                     "number of an argument. */\n";
     s += "#define NUMBERS " + std::to_string(number_count(g)) + "\n";
+    s += "#define DRAWS " + std::to_string(g.draws) + "\n";
     s += "#define ARGUMENTS " + std::to_string(p.arguments) + "\n";
     s += "#define BLOCK_BYTES " + std::to_string(p.block) + "\n";
     s += "#define ATTRIBUTE_BYTES " + std::to_string(calls.attribute_bytes) + "\n\n";
     s += buffers.text("int64_t", "buffers", "BUFFERS") + calls.calls.text("call", "calls", "CALLS");
     s += calls.views.text("view", "views", "VIEWS") +
          calls.places.text("place", "places", "PLACES");
-    s += calls.labels.text("label_check", "label_checks", "LABEL_CHECKS");
+    s += calls.host_steps.text("host_step", "host_steps", "HOST_STEPS");
     s += held.initials.text("initial", "initials", "INITIALS");
     s += held.names.text("char *const", "names", "TENSORS") +
          held.named.text("view", "named", "NAMED");
@@ -309,6 +312,15 @@ std::string tables_of(const Graph &g, const Places &p, const Calls &calls, const
 struct Function {
     std::string parameters, arguments, comment;
 };
+
+std::string comment_of(const Graph &g, const Node &n, const graph::NumberPlace &place) {
+    const bool is_fill = n.kind == Node::Kind::fill;
+    const std::string what = is_fill ? "the elements" : n.attrs->op().attrs[place.attribute].name;
+    const double value = is_fill ? n.value : n.attrs->real(place.attribute);
+    const std::string &name = buffer_of(g, n.out[0]).name;
+    return fmt::format(" * numbers[{}]: {} of {}, {:.9g} in the step that was saved\n",
+                       place.number, what, name.empty() ? "a tensor" : name, value);
+}
 
 Function function_of(const Graph &g, const Places &p) {
     std::map<int, const Buffer *> inputs;
@@ -330,14 +342,9 @@ Function function_of(const Graph &g, const Places &p) {
         f.arguments += y + ", ";
         f.comment += " * " + y + ": " + name_of(v.dtype) + v.shape.text() + ", which is written\n";
     }
-    for (const Node &n : g.nodes) {
-        for (const graph::NumberPlace &place : n.numbers) {
-            f.comment += fmt::format(
-                " * numbers[{}]: {} of {}, {:.9g} in the step that was saved\n", place.number,
-                n.attrs->op().attrs[place.attribute].name, buffer_of(g, n.out[0]).name,
-                n.attrs->real(place.attribute));
-        }
-    }
+    for (const Node &n : g.nodes)
+        for (const graph::NumberPlace &place : n.numbers)
+            f.comment += comment_of(g, n, place);
     return f;
 }
 
@@ -364,8 +371,9 @@ const char *@name@_tensor_name(int32_t k);
  * runs. Returns the error's code. */
 int32_t @name@_tensor(@name@_step *step, const char *name, hy_tensor *tensor, hy_error *error);
 
-/* Runs the graph, which writes its results and the tensors that it updates. After an error in
- * labels or numbers nothing is written. Returns the error's code. All tensors are dense:
+@random_header@/* Runs the graph, which writes its results and the tensors that it updates. After an error in
+ * the arguments' labels and indices, or in numbers, nothing is written. Returns the error's code.
+ * All tensors are dense:
 @comment@ */
 int32_t @name@_run(@name@_step *step, @parameters@hy_error *error);
 
@@ -373,6 +381,33 @@ int32_t @name@_run(@name@_step *step, @parameters@hy_error *error);
 }
 #endif
 )";
+
+// Of graphs that draw random numbers.
+constexpr const char *random_header =
+    R"(/* Set and return the state of the generator of random numbers, {0, 0} at first, as the kit's
+ * set_rng_state() does. A run makes @draws@ draws: they increase the offset by that. */
+void @name@_set_rng_state(@name@_step *step, uint64_t seed, uint64_t offset);
+void @name@_get_rng_state(const @name@_step *step, uint64_t *seed, uint64_t *offset);
+
+)";
+
+constexpr const char *random_source = R"(
+void @name@_set_rng_state(@name@_step *step, uint64_t seed, uint64_t offset) {
+    step->seed = seed;
+    step->offset = offset;
+}
+
+void @name@_get_rng_state(const @name@_step *step, uint64_t *seed, uint64_t *offset) {
+    *seed = step->seed;
+    *offset = step->offset;
+}
+)";
+
+std::vector<std::string> functions_of(const Graph &g) {
+    std::vector<std::string> all = {"close", "open", "run", "tensor", "tensor_name"};
+    if (g.draws > 0) all.insert(all.end(), {"get_rng_state", "set_rng_state"});
+    return all;
+}
 
 std::string upper(std::string s) {
     std::ranges::transform(s, s.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -396,7 +431,7 @@ Written write_step_project(const Project &project, const Graph &graph, size_t jo
     const Held held = held_of(graph, places);
     const Function f = function_of(graph, places);
     Project with_step = project;
-    with_step.has_step = true;
+    with_step.step_functions = functions_of(graph);
     Written written = write_project(with_step, selection, jobs);
 
     const std::filesystem::path templates = installed("share/halyard/export") / "project";
@@ -406,6 +441,11 @@ Written write_step_project(const Project &project, const Graph &graph, size_t jo
                       f.parameters + "hy_error *error) {\n    const void *const arguments[] = {" +
                       f.arguments + "};\n    return run(step, arguments, " + has_numbers +
                       ", error);\n}"},
+        {"@random@", graph.draws > 0 ? filled(random_source, {{"@name@", project.name}}) : ""},
+        {"@random_header@", graph.draws > 0
+                                ? filled(random_header, {{"@name@", project.name},
+                                                         {"@draws@", std::to_string(graph.draws)}})
+                                : ""},
         {"@graph@", graph.name},
         {"@numbers@", std::to_string(number_count(graph))},
         {"@comment@", f.comment},
@@ -418,6 +458,7 @@ Written write_step_project(const Project &project, const Graph &graph, size_t jo
     write_text(header, text_of(header) + filled(header_text, words));
     write_text(project.folder / "README.md", filled(text_of(templates / "step/README.md"), words));
     write_text(project.folder / "src/step.c", filled(text_of(templates / "step/step.c"), words));
+    write_text(project.folder / "src/hy_step.h", text_of(templates / "step/hy_step.h"));
     write_text(project.folder / "src/step_tables.h",
                tables_of(graph, places, calls_of(graph), held));
     write_text(project.folder / "src/step_values.bin", held.values);

@@ -1,8 +1,6 @@
 // The C functions of an exported library (tools/export/project/hy.h).
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <new>
 #include <sstream>
 
 #include "registry/base/error.h"
@@ -10,11 +8,8 @@
 #include "registry/base/version.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/planner.h"
+#include "tools/export/runtime/c_support.h"
 #include "tools/export/runtime/host.h"
-
-#pragma GCC visibility push(default)  // all else is hidden
-#include "tools/export/project/hy.h"
-#pragma GCC visibility pop
 
 struct hy_op {
     const halyard::RegisteredOp *op;
@@ -26,52 +21,10 @@ namespace {
 
 static_assert(HY_MAX_RANK == max_rank);
 
-// A refusal that is no error of the kit's.
-struct Refusal : Error {
-    Refusal(hy_code kind, const std::string &op, const std::string &detail)
-        : Error(op, detail), code(kind) {}
-    hy_code code;
-};
-
+using c::fill;
+using c::guarded;
+using c::Refusal;
 using host::ops;
-
-int32_t fill(hy_error *error, hy_code code, const char *text) {
-    if (error) {
-        error->code = code;
-        if (*text)
-            std::snprintf(error->text, sizeof error->text, "%s", text);
-        else
-            error->text[0] = 0;
-    }
-    return code;
-}
-
-hy_code code_of(const Error &e) {
-    if (const auto *refusal = dynamic_cast<const Refusal *>(&e)) return refusal->code;
-    if (dynamic_cast<const ShapeError *>(&e)) return HY_SHAPE;
-    if (dynamic_cast<const DTypeError *>(&e)) return HY_DTYPE;
-    if (dynamic_cast<const AttrError *>(&e)) return HY_ATTRIBUTE;
-    if (dynamic_cast<const DeviceError *>(&e)) return HY_DEVICE;
-    if (dynamic_cast<const MemoryError *>(&e)) return HY_MEMORY;
-    if (dynamic_cast<const DispatchError *>(&e)) return HY_KERNEL;
-    return HY_OTHER;
-}
-
-// Runs `work`, through which no exception passes, and returns the error's code.
-template<class Work> int32_t guarded(hy_error *error, const Work &work) noexcept {
-    try {
-        work();
-        return fill(error, HY_OK, "");
-    } catch (const Error &e) {
-        return fill(error, code_of(e), e.what());
-    } catch (const std::bad_alloc &) {
-        return fill(error, HY_MEMORY, "[hy] out of memory");
-    } catch (const std::exception &e) {
-        return fill(error, HY_OTHER, e.what());
-    } catch (...) {
-        return fill(error, HY_OTHER, "[hy] an unknown exception");
-    }
-}
 
 void require(const void *argument, const std::string &op, const char *name) {
     if (!argument) throw Refusal(HY_NULL, op, std::string(name) + " is null");
@@ -90,19 +43,8 @@ std::map<std::string, std::string> parsed_attributes(const std::string &op, cons
     return all;
 }
 
-struct DTypeCode {
-    DType dtype;
-    uint8_t code, bits;
-};
-constexpr DTypeCode dtype_codes[] = {
-    {DType::f32, HY_FLOAT, 32}, {DType::f64, HY_FLOAT, 64},   {DType::f16, HY_FLOAT, 16},
-    {DType::i32, HY_INT, 32},   {DType::i64, HY_INT, 64},     {DType::i8, HY_INT, 8},
-    {DType::u8, HY_UINT, 8},    {DType::bf16, HY_BFLOAT, 16}, {DType::boolean, HY_BOOL, 8},
-};
-static_assert(std::size(dtype_codes) == dtype_count);
-
 hy_dtype dtype_to_c(DType t) {
-    for (const DTypeCode &c : dtype_codes)
+    for (const c::DTypeCode &c : c::dtype_codes)
         if (c.dtype == t) return {c.code, c.bits, 1};
     return {};
 }
@@ -114,8 +56,7 @@ struct Place {
 };
 
 DType dtype_from_c(const Place &at, const hy_dtype &t) {
-    for (const DTypeCode &c : dtype_codes)
-        if (c.code == t.code && c.bits == t.bits && t.lanes == 1) return c.dtype;
+    if (const std::optional<DType> found = c::dtype_of(t)) return *found;
     throw DTypeError(at.op.record.name, at.name + " has DLPack's dtype code " +
                                             std::to_string(t.code) + " of " +
                                             std::to_string(t.bits) + " bits and " +

@@ -1,6 +1,8 @@
 /* Runs the calls of step_tables.h in their order, on one block of memory. */
 #include "@name@.h"
 
+#include "hy_step.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +16,17 @@ typedef struct view {
     int64_t shape[HY_MAX_RANK], strides[HY_MAX_RANK];
 } view;
 
-/* A call; its views follow those of the call before, inputs first. Without an op it copies its
- * input's elements to its output, or without an input sets all elements to `element`. */
+typedef enum call_kind { CALL_OP, CALL_COPY, CALL_FILL, CALL_HOST } call_kind;
+
+/* A call of an op, a copy that converts, a fill, or a step of the run time. Its views follow those
+ * of the call before, inputs first. */
 typedef struct call {
+    call_kind kind;
     const char *op, *attributes;
     int32_t inputs, outputs;
-    int64_t element; /* the bits, as they lie in memory */
+    int32_t draw;   /* of random numbers in a run; -1: the op draws none */
+    double value;   /* of a fill */
+    int32_t number; /* of the step, that a fill takes for `value`; -1: none */
 } call;
 
 /* A real attribute that is a number of the step. */
@@ -29,12 +36,15 @@ typedef struct place {
     int32_t number;
 } place;
 
-/* Labels of an argument, which kernels trust: 0 to classes - 1, or the ignored one. */
-typedef struct label_check {
-    const char *op, *name;
-    int32_t argument;
-    int64_t count, classes, ignored; /* ignored: one of 0 to classes - 1 if there is none */
-} label_check;
+/* A check of indices or labels. Those of what the caller passes are `early`: they run before all
+ * calls, so that a bad index leaves all tensors as they are. */
+typedef struct host_step {
+    int32_t call, early;
+    const char *name, *words[2];
+    int32_t word_count;
+    int64_t numbers[HY_MAX_RANK + 1];
+    int32_t number_count;
+} host_step;
 
 /* What a buffer holds at first; others are zeros. */
 typedef struct initial {
@@ -51,9 +61,11 @@ __asm__(".section .rodata\n.balign 64\n.globl @name@_values\n.hidden @name@_valu
 struct @name@_step {
     char *block;
     hy_op *ops[CALLS];
+    hy_host_step *host_steps[HOST_STEPS + 1];
     hy_tensor tensors[VIEWS];
     double numbers[NUMBERS + 1]; /* that ops were found for */
     int has_numbers;
+    uint64_t seed, offset; /* of the next draw */
 };
 
 static int32_t fail(hy_error *error, int32_t code, const char *text) {
@@ -70,11 +82,18 @@ static int takes_numbers(int32_t c) {
     return 0;
 }
 
-/* Finds the op of a call with these numbers. */
+/* Writes the state of a draw as attributes of its op, and returns the length. */
+static size_t put_draw(char *text, size_t size, uint64_t seed, uint64_t offset) {
+    return (size_t)snprintf(text, size, " seed_lo=%ld seed_hi=%ld offset_lo=%ld offset_hi=%ld",
+                            (long)(int32_t)seed, (long)(int32_t)(seed >> 32),
+                            (long)(int32_t)offset, (long)(int32_t)(offset >> 32));
+}
+
+/* Finds the op of a call with these numbers, and for the next draws. */
 static int32_t find(@name@_step *step, int32_t c, const double *numbers, hy_error *error) {
     char text[ATTRIBUTE_BYTES];
     hy_error own;
-    if (!calls[c].op) return HY_OK;
+    if (calls[c].kind != CALL_OP) return HY_OK;
     size_t n = (size_t)snprintf(text, sizeof text, "%s", calls[c].attributes);
     for (int32_t p = 0; p < PLACES; p++) {
         if (places[p].call != c) continue;
@@ -84,6 +103,8 @@ static int32_t find(@name@_step *step, int32_t c, const double *numbers, hy_erro
         for (size_t k = begin; k < n; k++) /* the comma of some locales */
             if (text[k] == ',') text[k] = '.';
     }
+    if (calls[c].draw >= 0)
+        put_draw(text + n, sizeof text - n, step->seed, step->offset + (uint64_t)calls[c].draw);
     hy_op *op = hy_find(calls[c].op, text, &own);
     if (!op) return fail(error, own.code, own.text);
     hy_release(step->ops[c]);
@@ -91,32 +112,18 @@ static int32_t find(@name@_step *step, int32_t c, const double *numbers, hy_erro
     return HY_OK;
 }
 
+/* Finds the ops that other numbers than those of the last run change, and those that draw. */
 static int32_t set_numbers(@name@_step *step, const double *numbers, hy_error *error) {
     const size_t bytes = sizeof(double) * NUMBERS;
-    if (step->has_numbers && memcmp(step->numbers, numbers, bytes) == 0) return HY_OK;
+    const int same = step->has_numbers && (!bytes || memcmp(step->numbers, numbers, bytes) == 0);
     step->has_numbers = 0;
     for (int32_t c = 0; c < CALLS; c++) {
-        const int32_t code = takes_numbers(c) ? find(step, c, numbers, error) : HY_OK;
+        const int changes = calls[c].draw >= 0 || (!same && takes_numbers(c));
+        const int32_t code = changes ? find(step, c, numbers, error) : HY_OK;
         if (code) return code;
     }
-    memcpy(step->numbers, numbers, bytes);
+    if (bytes) memcpy(step->numbers, numbers, bytes);
     step->has_numbers = 1;
-    return HY_OK;
-}
-
-static int32_t check_labels(const void *const *arguments, hy_error *error) {
-    for (int32_t k = 0; k < LABEL_CHECKS; k++) {
-        const label_check *check = &label_checks[k];
-        const int32_t *labels = (const int32_t *)arguments[check->argument];
-        for (int64_t i = 0; i < check->count; i++) {
-            if ((labels[i] >= 0 && labels[i] < check->classes) || labels[i] == check->ignored)
-                continue;
-            char text[256];
-            snprintf(text, sizeof text, "[%s] %s %lld is %d, expected 0 to %lld", check->op,
-                     check->name, (long long)i, (int)labels[i], (long long)check->classes - 1);
-            return fail(error, HY_OTHER, text);
-        }
-    }
     return HY_OK;
 }
 
@@ -136,6 +143,21 @@ static void prepare(@name@_step *step) {
     }
 }
 
+/* Finds the ops that are the same in each run, and makes the steps of the run time. */
+static int32_t make_steps(@name@_step *step, hy_error *error) {
+    int32_t code = HY_OK;
+    for (int32_t c = 0; c < CALLS && !code; c++)
+        if (!takes_numbers(c) && calls[c].draw < 0) code = find(step, c, NULL, error);
+    for (int32_t k = 0; k < HOST_STEPS && !code; k++) {
+        const host_step *h = &host_steps[k];
+        hy_error own;
+        step->host_steps[k] = hy_make_host_step(h->name, h->words, h->word_count, h->numbers,
+                                                h->number_count, &own);
+        if (!step->host_steps[k]) code = fail(error, own.code, own.text);
+    }
+    return code;
+}
+
 @name@_step *@name@_open(hy_error *error) {
     @name@_step *step = calloc(1, sizeof *step);
     if (step) step->block = aligned_alloc(128, BLOCK_BYTES);
@@ -146,8 +168,7 @@ static void prepare(@name@_step *step) {
     }
     memset(step->block, 0, BLOCK_BYTES);
     prepare(step);
-    for (int32_t c = 0; c < CALLS; c++) {
-        if (takes_numbers(c) || find(step, c, NULL, error) == HY_OK) continue;
+    if (make_steps(step, error)) {
         @name@_close(step);
         return NULL;
     }
@@ -158,6 +179,8 @@ void @name@_close(@name@_step *step) {
     if (!step) return;
     for (int32_t c = 0; c < CALLS; c++)
         hy_release(step->ops[c]);
+    for (int32_t k = 0; k < HOST_STEPS; k++)
+        hy_release_host_step(step->host_steps[k]);
     free(step->block);
     free(step);
 }
@@ -191,32 +214,40 @@ static void bind(@name@_step *step, const void *const *arguments) {
     }
 }
 
-static char *element_of(const hy_tensor *t, int64_t number) {
-    int64_t at = 0;
-    for (int32_t d = t->ndim; d-- > 0;) {
-        at += number % t->shape[d] * t->strides[d];
-        number /= t->shape[d];
-    }
-    return (char *)t->data + at * (t->dtype.bits / 8);
+/* Returns the step of the run time that the call is. */
+static int32_t host_step_of(int32_t c) {
+    int32_t k = 0;
+    while (host_steps[k].call != c)
+        k++;
+    return k;
 }
 
-/* Sets the elements of `to` to those of `from`, or without it to `element`. */
-static void set_elements(const hy_tensor *to, const hy_tensor *from, const int64_t *element) {
-    int64_t count = 1;
-    for (int32_t d = 0; d < to->ndim; d++)
-        count *= to->shape[d];
-    for (int64_t k = 0; k < count; k++) {
-        const void *value = from ? element_of(from, k) : (const void *)element;
-        memcpy(element_of(to, k), value, to->dtype.bits / 8);
+/* Makes a call with its tensors, if it is one of those of this pass. */
+static int32_t make_call(const @name@_step *step, int32_t c, int early, const double *numbers,
+                         const hy_tensor *t, hy_error *error) {
+    const call *const made = &calls[c];
+    const hy_tensor *const out = t + made->inputs;
+    const int32_t host = made->kind == CALL_HOST ? host_step_of(c) : -1;
+    if (early != (host >= 0 && host_steps[host].early)) return HY_OK;
+    switch (made->kind) {
+    case CALL_OP: return hy_call(step->ops[c], t, made->inputs, out, made->outputs, error);
+    case CALL_COPY: return hy_copy_elements(t, out, error);
+    case CALL_FILL:
+        return hy_fill_elements(out, made->number < 0 ? made->value : numbers[made->number], error);
+    case CALL_HOST: break;
     }
+    return hy_run_host_step(step->host_steps[host], t, made->inputs, out, made->outputs, error);
 }
 
-static int32_t make_call(const @name@_step *step, int32_t c, const hy_tensor *t, hy_error *error) {
-    const hy_tensor *out = t + calls[c].inputs;
-    if (calls[c].op)
-        return hy_call(step->ops[c], t, calls[c].inputs, out, calls[c].outputs, error);
-    set_elements(out, calls[c].inputs ? t : NULL, &calls[c].element);
-    return HY_OK;
+static int32_t make_calls(const @name@_step *step, int early, const double *numbers,
+                          hy_error *error) {
+    const hy_tensor *t = step->tensors;
+    int32_t code = HY_OK;
+    for (int32_t c = 0; c < CALLS && !code; c++) {
+        code = make_call(step, c, early, numbers, t, error);
+        t += calls[c].inputs + calls[c].outputs;
+    }
+    return code;
 }
 
 static int32_t run(@name@_step *step, const void *const *arguments, const double *numbers,
@@ -224,15 +255,12 @@ static int32_t run(@name@_step *step, const void *const *arguments, const double
     if (!step || (NUMBERS > 0 && !numbers)) return fail(error, HY_NULL, "[@name@] an argument is null");
     for (int32_t k = 0; k < ARGUMENTS; k++)
         if (!arguments[k]) return fail(error, HY_NULL, "[@name@] an argument is null");
-    int32_t code = check_labels(arguments, error);
-    if (!code) code = set_numbers(step, numbers, error);
     bind(step, arguments);
-    const hy_tensor *t = step->tensors;
-    for (int32_t c = 0; c < CALLS && !code; c++) {
-        code = make_call(step, c, t, error);
-        t += calls[c].inputs + calls[c].outputs;
-    }
-    return code;
+    int32_t code = make_calls(step, 1, numbers, error);
+    if (!code) code = set_numbers(step, numbers, error);
+    if (code) return code;
+    step->offset += DRAWS;
+    return make_calls(step, 0, numbers, error);
 }
-
+@random@
 @run@
