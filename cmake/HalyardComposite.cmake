@@ -62,7 +62,7 @@ function(halyard_composites_done)
   endforeach()
   foreach(name IN LISTS gradients)
     string(APPEND declarations "void halyard_composites_${name}(CompositeTable &composites);\n")
-    string(APPEND calls "    halyard_composites_${name}(composites);\n")
+    string(APPEND calls "    composites.begin_file(\"${name}\", \"\");\n    halyard_composites_${name}(composites);\n")
   endforeach()
   set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/list_composites.cpp" CONTENT
@@ -87,6 +87,8 @@ void list_composites(CompositeTable &composites) {
   # Not composite.h: a file's HALYARD_OP_FILE would be unknown to the macro in it.
   halyard_precompile(halyard_composites <primitives/primitive.h> <primitives/autograd/views.h> <registry/op/problem.h>)
   target_link_libraries(halyard_composites PUBLIC halyard_registry PRIVATE halyard_warnings)
+  # An exported library takes the functions that its ops need (tools/export).
+  target_compile_options(halyard_composites PRIVATE -ffunction-sections -fdata-sections)
   add_dependencies(halyard_composites halyard_kernel_faces)
 
   add_library(halyard_composite_op OBJECT "${PROJECT_SOURCE_DIR}/tools/composite_op.cpp")  # of development tools, too

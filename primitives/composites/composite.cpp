@@ -94,9 +94,10 @@ void CompositeTable::put(std::unique_ptr<Composite> c) {
     composites_.push_back(std::move(c));
 }
 
-void CompositeTable::gradient(ComposedGradient g) {
+void CompositeTable::gradient(const ComposedGradient &g) {
     const std::string key = std::string(g.op) + " " + g.input;
-    if (!gradients_.emplace(key, std::move(g)).second)
+    const std::string file = files_.empty() ? "" : files_.back()->name;
+    if (!gradients_.emplace(key, Gradient{g, file}).second)
         throw Error(g.op, std::string("two composed gradients in ") + g.input);
 }
 
@@ -108,13 +109,19 @@ const Composite *CompositeTable::find(const std::string &name) const {
 const ComposedGradient *CompositeTable::gradient_of(const std::string &op,
                                                     const std::string &input) const {
     const auto it = gradients_.find(op + " " + input);
-    return it == gradients_.end() ? nullptr : &it->second;
+    return it == gradients_.end() ? nullptr : &it->second.gradient;
+}
+
+std::string CompositeTable::file_of_gradient(const std::string &op,
+                                             const std::string &input) const {
+    const auto it = gradients_.find(op + " " + input);
+    return it == gradients_.end() ? "" : it->second.file;
 }
 
 std::vector<const OpFile *> CompositeTable::files() const {
     std::vector<const OpFile *> all;
     for (const auto &file : files_)
-        all.push_back(file.get());
+        if (!file->ops.empty()) all.push_back(file.get());
     return all;
 }
 

@@ -154,12 +154,14 @@ public:
     template<class T, class... Args> void add(const Args &...args) {
         put(std::make_unique<T>(args...));
     }
-    void gradient(ComposedGradient g);  // of an op that has no gradient kernel
-    // The composites that follow are of this file and family, which is the file's folder.
+    void gradient(const ComposedGradient &g);  // of an op that has no gradient kernel
+    // The composites and gradients that follow are of this file and family, the file's folder.
     void begin_file(const std::string &name, const std::string &family);
 
     const Composite *find(const std::string &name) const;  // Null if there is none.
     const ComposedGradient *gradient_of(const std::string &op, const std::string &input) const;
+    // Returns the file of a composed gradient; "" if there is none.
+    std::string file_of_gradient(const std::string &op, const std::string &input) const;
     const std::vector<std::unique_ptr<Composite>> &all() const { return composites_; }
     std::vector<const OpFile *> files() const;  // the records, for the registry
 
@@ -167,7 +169,11 @@ private:
     void put(std::unique_ptr<Composite> c);  // throws Error where the name is taken
     std::vector<std::unique_ptr<Composite>> composites_;
     std::unordered_map<std::string, const Composite *> by_name_;
-    std::unordered_map<std::string, ComposedGradient> gradients_;  // by "op input"
+    struct Gradient {
+        ComposedGradient gradient;
+        std::string file;
+    };
+    std::unordered_map<std::string, Gradient> gradients_;  // by "op input"
     std::vector<std::unique_ptr<OpFile>> files_;
 };
 

@@ -1,7 +1,7 @@
 /* A host program: opens two exported libraries in one process, calls ops of both, and passes what no
  * call may be given. Every wrong call must report a code and a text.
  *
- * usage: host LIBRARY_WITH_RELU_AND_SOFTMAX LIBRARY_WITH_MATMUL */
+ * usage: host LIBRARY_WITH_RELU_AND_SOFTMAX LIBRARY_WITH_MATMUL_AND_LAYER_NORM */
 #include "hy.h"
 
 #include <dlfcn.h>
@@ -122,6 +122,96 @@ static void call_gradient(const library *l) {
            "a gradient in an input that isn't there");
     l->release(gradient);
     l->release(relu);
+}
+
+/* Sets the gradient op's inputs of these names to the tensors, in the op's order. */
+static void take_named(const library *l, const hy_op *gradient, const char *const *names,
+                       const hy_tensor *tensors, int32_t count, hy_tensor *in) {
+    for (int32_t k = 0; k < count; k++) {
+        const char *const name = l->tensor_name(gradient, k);
+        int32_t i = 0;
+        while (i < count && strcmp(names[i], name) != 0)
+            i++;
+        if (i == count) {
+            printf("FAILED: the gradient has an input %s\n", name);
+            exit(1);
+        }
+        in[k] = tensors[i];
+    }
+}
+
+/* dB = A^T dC: matmul's gradients are composed of other ops. */
+static void call_gradient_of_product(const library *l) {
+    float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1}, c[4] = {0}, dc[4] = {1, 10, 100, 1000};
+    float da[6], db[6];
+    const float expected[6] = {401, 4010, 502, 5020, 603, 6030};
+    int64_t left[2] = {2, 3}, right[2] = {3, 2}, square[2] = {2, 2}, flat[1] = {6};
+    const char *const names[4] = {"a", "b", "c", "dc"};
+    const hy_tensor tensors[4] = {floats(a, 2, left, NULL), floats(b, 2, right, NULL),
+                                  floats(c, 2, square, NULL), floats(dc, 2, square, NULL)};
+    hy_tensor in[4], out[2] = {floats(da, 2, left, NULL), floats(db, 2, right, NULL)};
+    hy_shape shapes[2];
+    hy_error error;
+    int32_t output = -1;
+    hy_op *matmul = found(l, "matmul", ""), *gradient = l->gradient(matmul, "b", &output, &error);
+    expect(gradient && output == 1, "matmul has no gradient in b");
+    if (!gradient) return;
+    take_named(l, gradient, names, tensors, 4, in);
+    expect(l->infer(gradient, in, 4, shapes, 2, &error) == HY_OK, error.text);
+    expect(shapes[1].ndim == 2 && shapes[1].extents[0] == 3 && shapes[1].extents[1] == 2,
+           "the shape of db is wrong");
+    expect(l->call(gradient, in, 4, out, 2, &error) == HY_OK, error.text);
+    for (int k = 0; k < 6; k++)
+        expect(db[k] == expected[k], "db is wrong");
+    out[0] = floats(da, 1, flat, NULL);
+    expect(l->call(gradient, in, 4, out, 2, &error) == HY_SHAPE, "da of another shape is taken");
+    expect(strstr(error.text, "da has shape [6], expected [2,3]") != NULL, error.text);
+    out[0] = floats(da, 2, left, NULL);
+    in[3] = floats(dc, 2, left, NULL);
+    expect(l->call(gradient, in, 4, out, 2, &error) == HY_SHAPE, "dc of another shape is taken");
+    expect(strstr(error.text, "dc has shape [2,3], expected [2,2] as c") != NULL, error.text);
+    l->release(gradient);
+    l->release(matmul);
+}
+
+/* A composite: the mean of each row is 0. */
+static void call_composite(const library *l) {
+    float x[6] = {1, 2, 3, 10, 30, 20}, gamma[3] = {2, 2, 2}, beta[3] = {1, 1, 1}, y[6];
+    float dy[6] = {1, 2, 3, 4, 5, 6}, dbeta[3], dx[6], dgamma[3];
+    int64_t shape[2] = {2, 3}, row[1] = {3}, other[1] = {4}, column_major[2] = {1, 2};
+    hy_error error;
+    hy_shape inferred;
+    hy_op *op = found(l, "layer_norm", "epsilon=1e-6");
+    hy_tensor in[3] = {floats(x, 2, shape, NULL), floats(gamma, 1, row, NULL),
+                       floats(beta, 1, row, NULL)};
+    hy_tensor out = floats(y, 2, shape, NULL);
+    expect(l->infer(op, in, 3, &inferred, 1, &error) == HY_OK, error.text);
+    expect(inferred.ndim == 2 && inferred.extents[1] == 3, "the shape of layer_norm is wrong");
+    expect(l->call(op, in, 3, &out, 1, &error) == HY_OK, error.text);
+    for (int k = 0; k < 2; k++)
+        expect(fabsf(y[3 * k] + y[3 * k + 1] + y[3 * k + 2] - 3) < 1e-5f, "layer_norm is wrong");
+    out.strides = column_major;
+    expect(l->call(op, in, 3, &out, 1, &error) == HY_OK, error.text);
+    expect(fabsf(y[0] + y[2] + y[4] - 3) < 1e-5f, "layer_norm into columns is wrong");
+    in[1] = floats(gamma, 1, other, NULL);
+    expect(l->call(op, in, 3, &out, 1, &error) == HY_SHAPE, "gamma of another extent is taken");
+    expect(strstr(error.text, "[layer_norm] gamma.c is 4, expected 3") != NULL, error.text);
+    in[1] = floats(gamma, 1, row, NULL);
+
+    const char *const names[4] = {"x", "gamma", "beta", "dy"};
+    const hy_tensor tensors[4] = {in[0], in[1], in[2], floats(dy, 2, shape, NULL)};
+    hy_tensor all[4], gradients[3] = {floats(dx, 2, shape, NULL), floats(dgamma, 1, row, NULL),
+                                      floats(dbeta, 1, row, NULL)};
+    int32_t output = -1;
+    hy_op *gradient = l->gradient(op, "beta", &output, &error);
+    expect(gradient && output == 2, "layer_norm has no gradient in beta");
+    if (!gradient) return;
+    take_named(l, gradient, names, tensors, 4, all);
+    expect(l->call(gradient, all, 4, gradients, 3, &error) == HY_OK, error.text);
+    expect(dbeta[0] == 5 && dbeta[1] == 7 && dbeta[2] == 9, "dbeta is wrong");
+    expect(fabsf(dx[0] + dx[1] + dx[2]) < 1e-5f, "dx is wrong");
+    l->release(gradient);
+    l->release(op);
 }
 
 /* A call with one wrong thing in it. */
@@ -313,6 +403,8 @@ int main(int count, char **paths) {
     expect(first.names()[0] != NULL, "a library without ops");
     call_both(&first, &second);
     call_gradient(&first);
+    call_gradient_of_product(&second);
+    call_composite(&second);
     call_views(&first);
     refuse_tensors(&first);
     refuse_names(&first);

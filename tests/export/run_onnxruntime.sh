@@ -10,7 +10,7 @@ grep -q "is a name of the host's own" out || fail "$(cat out)"
 if "$halyard" export relu --for onnxruntime --python "$dir/nowhere" -o refused >out 2>&1; then fail "--python nowhere"; fi
 [ ! -e refused ] || fail "wrote something"
 
-"$halyard" export relu softmax conv2d layer_norm_kernel matmul gelu cast reduce_sum -o first --for onnxruntime --python "$python" >out
+"$halyard" export relu softmax conv2d layer_norm dense matmul gelu cast reduce_sum -o first --for onnxruntime --python "$python" >out
 "$halyard" --kernels "$kernels" export bias_gelu relu -o second --for onnxruntime --python "$python" >>out
 for name in first second; do
     build_project "$name"

@@ -1,5 +1,5 @@
 """Operators of two exported libraries in one process, calls that must fail with a text, and traces with extents that are symbols. usage:
-torch_host.py FIRST SECOND, where FIRST is the library of `halyard export relu softmax conv2d matmul gelu cast layer_norm_kernel`, SECOND has
+torch_host.py FIRST SECOND, where FIRST is the library of `halyard export relu softmax conv2d layer_norm dense matmul gelu cast`, SECOND has
 bias_gelu."""
 import sys
 import threading
@@ -51,8 +51,27 @@ torch.nn.functional.conv2d(image, weight, padding=1).sum().backward()
 for ours, theirs in zip(got, (image.grad, weight.grad), strict=True):
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 gamma, beta = torch.ones(4, requires_grad=True), torch.zeros(4, requires_grad=True)
-ops.layer_norm_kernel(x, gamma, beta).sum().backward()
+ops.layer_norm(x, gamma, beta).sum().backward()
 expect(gamma.grad.shape == (4,) and torch.equal(beta.grad, torch.full((4,), 3.0)), "gradients in gamma and beta")
+torch.testing.assert_close(ops.layer_norm(x, gamma, beta, epsilon=1e-5), torch.nn.functional.layer_norm(x, (4,), gamma, beta))
+
+# Composites and gradients that are composed of other ops: products of batches, a dense layer with its activation.
+for flags in ({}, {"transpose_a": True}, {"transpose_b": True}, {"transpose_a": True, "transpose_b": True}):
+    a = torch.randn((2, 5, 3) if flags.get("transpose_a") else (2, 3, 5), requires_grad=True)
+    b = torch.randn((4, 5) if flags.get("transpose_b") else (5, 4), requires_grad=True)
+    ops.matmul(a, b, **flags).square().sum().backward()
+    got = a.grad.clone(), b.grad.clone()
+    a.grad = b.grad = None
+    torch.matmul(a.transpose(1, 2) if flags.get("transpose_a") else a, b.T if flags.get("transpose_b") else b).square().sum().backward()
+    for ours, theirs in zip(got, (a.grad, b.grad), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+rows, weight_of, bias = torch.randn(2, 3, 4, requires_grad=True), torch.randn(6, 4, requires_grad=True), torch.randn(6, requires_grad=True)
+ops.dense(rows, weight_of, bias, activation="gelu").sum().backward()
+got = [t.grad.clone() for t in (rows, weight_of, bias)]
+rows.grad = weight_of.grad = bias.grad = None
+torch.nn.functional.gelu(torch.nn.functional.linear(rows, weight_of, bias)).sum().backward()
+for ours, theirs in zip(got, (rows.grad, weight_of.grad, bias.grad), strict=True):
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 expect(not ops.relu(x).requires_grad, "a result requires a gradient that no input requires")
 with torch.no_grad():
     expect(not ops.relu(a).requires_grad, "a result requires a gradient under no_grad()")
@@ -112,6 +131,7 @@ refuses("relu", lambda: ops.relu())
 refuses("no_such_attribute", lambda: ops.softmax(x, no_such_attribute=1))
 refuses("[bias_gelu] this library has no gradient in x",
         lambda: others.bias_gelu(torch.ones(2, 2, dtype=torch.half, requires_grad=True), torch.zeros(2).half()).sum().backward())
-refuses("[matmul] this library has no gradient in a", lambda: ops.matmul(torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)).sum().backward())
+refuses("[layer_norm] gamma.c is 3, expected 4", lambda: ops.layer_norm(x, torch.ones(3), torch.ones(4)))
+refuses("[dense] weight.k is 3, expected 4", lambda: ops.dense(x, torch.ones(6, 3), torch.ones(6)))
 print("FAILED" if failed else "ok")
 sys.exit(failed)

@@ -93,6 +93,12 @@ size_t write_samples(Writer &to, const Op &op, const std::string &dtypes) {
     return written;
 }
 
+// Composed gradients have no samples of their own.
+bool is_made_for_library(const Selection &selection, const RegisteredOp &op) {
+    return std::ranges::any_of(selection.composed,
+                               [&](const auto &gradient) { return gradient.get() == &op; });
+}
+
 }  // namespace
 
 int64_t elements_of(const check::Case &c) {
@@ -106,6 +112,7 @@ Cases cases_of(const Selection &selection) {
     Writer samples;
     size_t count = 0;
     for (const RegisteredOp *registered : selection.ops) {
+        if (is_made_for_library(selection, *registered)) continue;
         const OpPtr op = op_table().make(registered->record.name);
         if (!op) throw DispatchError(registered->record.name, "has no code to take samples from");
         for (const std::string &dtypes : dtypes_of(selection, *registered))

@@ -62,6 +62,30 @@ void make_archive(const fs::path &to, const std::vector<fs::path> &objects) {
     if (ar.status != 0) throw Error("export", "ar can't write " + to.string() + ": " + ar.text);
 }
 
+bool has_composites(const Selection &selection) {
+    return std::ranges::any_of(
+        selection.ops, [](const RegisteredOp *op) { return op->record.form == Form::composite; });
+}
+
+// Returns the source of host::composer().
+std::string composer_source(const Selection &selection) {
+    std::string declarations;
+    std::vector<std::string> lists;
+    for (const std::string &file : selection.files) {
+        lists.push_back("halyard_composites_" + file);
+        declarations += "void " + lists.back() + "(CompositeTable &);\n";
+    }
+    return declarations +
+           "\nconst host::Composer &host::composer() {\n    static const Composer all = {" +
+           (has_composites(selection) ? "run_composed" : "nullptr") + ", {" + join(lists, ", ") +
+           "}};\n    return all;\n}\n\n";
+}
+
+// Returns the archive of what composites are made of, where the project's CMake lists archives.
+std::string compositions_of(const Selection &selection) {
+    return has_composites(selection) ? " \"${lib}/compositions.a\"" : "";
+}
+
 // Returns the source of the records and the table of kernels, without what only checks and
 // benchmarks read.
 std::string ops_source(const std::string &name, const Selection &selection,
@@ -74,11 +98,11 @@ std::string ops_source(const std::string &name, const Selection &selection,
         records.back().bench.clear();
     }
     return "// The records of the ops and the table of their kernels.\n#include "
-           "\"registry/op/op_files.h\"\n" +
+           "\"registry/op/op_files.h\"\n#include \"tools/export/runtime/composer.h\"\n" +
            records_source(name, "", records, kernels, symbol_of, "") +
            "\nnamespace halyard {\n\nstd::vector<const OpFile *> op_files() {\n    return "
            "{&op_file_" +
-           name + "};\n}\n\n}  // namespace halyard\n";
+           name + "};\n}\n\n" + composer_source(selection) + "}  // namespace halyard\n";
 }
 
 // Returns a text that lists the ops, a few lines each, which begin with `margin`.
@@ -266,14 +290,16 @@ Written write_project(const Project &project, const Selection &selection, size_t
     for (const RegisteredOp *op : selection.ops)
         names.push_back(op->record.name);
     Written written{kernels.size(), cases.count, isas_of(kernels)};
-    const std::map<std::string, std::string> words = {{"@name@", project.name},
-                                                      {"@version@", version()},
-                                                      {"@ops@", join(names)},
-                                                      {"@isas@", written.isas},
-                                                      {"@python@", project.python},
-                                                      {"@sources@", sources_of(project)},
-                                                      {"@functions@", functions_of(project)},
-                                                      {"@values@", values_of(project)}};
+    const std::map<std::string, std::string> words = {
+        {"@name@", project.name},
+        {"@version@", version()},
+        {"@ops@", join(names)},
+        {"@isas@", written.isas},
+        {"@python@", project.python},
+        {"@sources@", sources_of(project)},
+        {"@functions@", functions_of(project)},
+        {"@compositions@", compositions_of(selection)},
+        {"@values@", values_of(project)}};
     fs::create_directories(folder);
     fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
     fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);

@@ -8,47 +8,11 @@
 #include "bench/harness/op_call.h"
 #include "bench/harness/variadic_ops.h"
 #include "primitives/library.h"
-#include "primitives/primitive.h"
 #include "registry/base/error.h"
 #include "registry/base/text.h"
-#include "registry/tensor/deaf_listener.h"
+#include "tools/export/composites.h"
 
 namespace halyard::exporting {
-namespace {
-
-// Collects the names of the ops whose kernels run.
-class CalledOps : public DeafListener {
-public:
-    std::set<std::string> names;
-
-    void called(const RegisteredOp &op, const Attrs &, std::span<const Tensor>,
-                std::span<const Tensor>) override {
-        names.insert(op.record.name);
-    }
-};
-
-// Returns the names of the kernels that the first sample of a composite runs in f32.
-std::set<std::string> kernels_called_by(const RegisteredOp &op) {
-    const OpPtr code = op_table().make(op.record.name);
-    if (!code || code->samples.empty()) return {};
-    CalledOps called;
-    try {
-        const check::Case sample(*code, code->samples[0], op.record.dtypes[0], 1);
-        const ListenerScope listening(&called);
-        Primitive(op, sample.attrs).run(sample.in);
-    } catch (const Error &) {  // the message does without them
-    }
-    return called.names;
-}
-
-[[noreturn]] void refuse_composite(const RegisteredOp &op) {
-    std::string text = "can't be exported: it is composed of other ops and has no kernel";
-    const std::set<std::string> kernels = kernels_called_by(op);
-    if (!kernels.empty()) text += "; it calls " + join(kernels) + ", which can be exported";
-    throw DispatchError(op.record.name, text);
-}
-
-}  // namespace
 
 const RegisteredOp &op_called(const std::string &name) {
     if (bench::variadic_op(name)) {
@@ -60,29 +24,89 @@ const RegisteredOp &op_called(const std::string &name) {
 
 namespace {
 
-const RegisteredOp &exportable(const std::string &name) {
-    const RegisteredOp &op = op_called(name);
-    if (op.record.form == Form::composite) refuse_composite(op);
+bool is_composite(const RegisteredOp &op) {
+    return op.record.form == Form::composite;
+}
+
+const RegisteredOp &with_kernels(const RegisteredOp &op) {
     if (cpu_kernels(op).empty())
         throw DispatchError(op.record.name, "can't be exported: it has no kernel for the CPU");
     return op;
 }
 
-// Adds the gradient ops of `op`. Returns a note about those that have no kernel, or "".
-std::string add_gradients(const RegisteredOp &op, std::set<const RegisteredOp *> &ops) {
-    std::vector<std::string> composed;
-    for (const size_t k : bench::differentiable_inputs(op)) {
-        const std::string &input = op.signature.inputs[k].name;
-        const GradientOp gradient = library().gradient_in(op, input);
-        if (gradient.op && !cpu_kernels(*gradient.op).empty())
-            ops.insert(gradient.op);
+// Builds a selection from the ops that are asked for.
+class Selector {
+public:
+    void add(const std::string &name) {
+        const RegisteredOp &op = op_called(name);
+        if (is_composite(op))
+            add_composite(op, composed_);
         else
-            composed.push_back(input);
+            with_kernels(op);
+        if (!ops_.insert(&op).second) return;
+        add_gradients(op);
     }
-    if (composed.empty()) return "";
-    return "[" + op.record.name + "] without the gradient in " + join(composed) +
-           ", which is composed of other ops";
-}
+
+    Selection finished() {
+        for (const std::string &name : composed_.kernels)
+            ops_.insert(&with_kernels(library().at(name)));
+        for (const std::string &name : composed_.composites)
+            ops_.insert(&library().at(name));
+        s_.files = composed_.files;
+        for (const auto &gradient : s_.composed)
+            ops_.insert(gradient.get());
+        for (const RegisteredOp *op : ops_)
+            add_inputs_with_gradient(*op);
+        s_.ops.assign(ops_.begin(), ops_.end());
+        std::ranges::sort(s_.ops, {}, [](const RegisteredOp *op) { return op->record.name; });
+        std::ranges::sort(s_.notes);
+        return std::move(s_);
+    }
+
+private:
+    // Adds the gradient ops of `op`: kernels, and one for all gradients that are composed.
+    void add_gradients(const RegisteredOp &op) {
+        std::vector<std::string> composed;
+        for (const size_t k : bench::differentiable_inputs(op)) {
+            const TensorSpec &input = op.signature.inputs[k];
+            const GradientOp gradient = library().gradient_in(op, input.name);
+            if (gradient.op && !cpu_kernels(*gradient.op).empty())
+                ops_.insert(gradient.op);
+            else if (is_type_variable(input.dtype) || is_float(dtype_of(input.dtype)))
+                composed.push_back(input.name);
+        }
+        if (!composed.empty()) add_composed_gradient(op, composed);
+    }
+
+    void add_composed_gradient(const RegisteredOp &op, const std::vector<std::string> &inputs) {
+        Composed with = composed_;
+        try {
+            s_.composed.push_back(composed_gradient_of(op, inputs, with));
+            composed_ = std::move(with);
+        } catch (const Error &e) {
+            s_.notes.push_back("[" + op.record.name + "] without the gradient in " + join(inputs) +
+                               ": " + e.detail());
+        }
+    }
+
+    void add_inputs_with_gradient(const RegisteredOp &op) {
+        std::vector<std::string> &names = s_.gradient_inputs[&op];
+        for (const TensorSpec &input : op.signature.inputs) {
+            const GradientOp gradient = library().gradient_in(op, input.name);
+            const bool is_composed = std::ranges::any_of(s_.composed, [&](const auto &g) {
+                return g->signature.differentiates(op.signature) &&
+                       std::ranges::count(g->signature.outputs, "d" + input.name,
+                                          &TensorSpec::name);
+            });
+            if ((gradient.op && ops_.count(gradient.op)) || is_composed)
+                names.push_back(input.name);
+        }
+    }
+
+    Selection s_;
+    Composed composed_;
+    std::set<const RegisteredOp *> ops_;
+};
 
 }  // namespace
 
@@ -93,43 +117,17 @@ std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op) {
     return all;
 }
 
-namespace {
-
-// Returns the inputs of `op` whose gradient is computed by one of `ops`.
-std::vector<std::string> inputs_with_gradient(const RegisteredOp &op,
-                                              const std::set<const RegisteredOp *> &ops) {
-    std::vector<std::string> names;
-    for (const TensorSpec &input : op.signature.inputs) {
-        const GradientOp gradient = library().gradient_in(op, input.name);
-        if (gradient.op && ops.count(gradient.op)) names.push_back(input.name);
-    }
-    return names;
-}
-
-}  // namespace
-
 Selection selection_of(const std::vector<std::string> &names) {
-    std::set<const RegisteredOp *> ops;
+    Selector selector;
     for (const std::string &name : names)
-        ops.insert(&exportable(name));
-    Selection s;
-    const std::set<const RegisteredOp *> asked_for = ops;
-    for (const RegisteredOp *op : asked_for)
-        if (const std::string note = add_gradients(*op, ops); !note.empty())
-            s.notes.push_back(note);
-    for (const RegisteredOp *op : ops)
-        s.gradient_inputs[op] = inputs_with_gradient(*op, ops);
-    s.ops.assign(ops.begin(), ops.end());
-    const auto name_of_op = [](const RegisteredOp *op) { return op->record.name; };
-    std::ranges::sort(s.ops, {}, name_of_op);
-    std::ranges::sort(s.notes);
-    return s;
+        selector.add(name);
+    return selector.finished();
 }
 
 Selection selection_of_kernels(const std::vector<std::string> &names) {
     Selection s;
     for (const std::string &name : std::set<std::string>(names.begin(), names.end())) {
-        s.ops.push_back(&exportable(name));
+        s.ops.push_back(&with_kernels(op_called(name)));
         s.gradient_inputs[s.ops.back()] = {};
     }
     return s;

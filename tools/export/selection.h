@@ -1,6 +1,7 @@
 // The ops of an export: those that are asked for, and their gradients.
 #pragma once
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,11 +16,15 @@ struct Selection {
     std::map<const RegisteredOp *, std::vector<std::string>> gradient_inputs;
     // Those of an op's calls, if its kernels for others are left out.
     std::map<const RegisteredOp *, std::set<DType>> dtypes;
+    // Gradient ops that are composed of other ops, which are made for the library.
+    std::vector<std::shared_ptr<const RegisteredOp>> composed;
+    std::set<std::string> files;     // of composites and composed gradients
     std::vector<std::string> notes;  // what is left out: "[matmul] the gradients in a, b ..."
 };
 
 // Throws DispatchError, with the reason, for a name that is no op, and for an op that can't be
-// exported: it has no kernel of its own or none for the CPU.
+// exported: it has no kernel for the CPU, or is a composite that no library can have. Runs the
+// samples of composites to find the kernels that they call, which are selected too.
 Selection selection_of(const std::vector<std::string> &names);
 
 // Returns these ops alone, without gradients. Throws as selection_of().

@@ -13,15 +13,13 @@ namespace {
 struct Dense : Composite {
     Dense()
         : Composite(
-              "dense", "x[*] weight[n,k] bias[n] -> y[*]",
+              "dense", "x[..g,k] weight[n,k] bias[n] -> y[..g,n]",
               "y = activation(x weight^T + bias), along the last dimension of x, which is k") {
         choice<F::Activation>("activation");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::products, 16};
-        samples = {"d0=1 d1=1 d2=1 k=1 n=1", "d0=2 d1=3 d2=9 k=9 n=5",
-                   "d0=3 d1=4 d2=17 k=17 n=33 activation=gelu"};
-        bench = {"d0=1 d1=8 d2=768 k=768 n=3072 activation=gelu",
-                 "d0=8 d1=128 d2=768 k=768 n=3072 activation=gelu"};
+        samples = {"g=1 k=1 n=1", "g=6 k=9 n=5", "g=12 k=17 n=33 activation=gelu"};
+        bench = {"g=8 k=768 n=3072 activation=gelu", "g=1024 k=768 n=3072 activation=gelu"};
     }
     Result compose(const Call &call) const override {
         const Tensor &x = call[0];

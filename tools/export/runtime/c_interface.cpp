@@ -6,8 +6,7 @@
 #include "registry/base/error.h"
 #include "registry/base/host_threads.h"
 #include "registry/base/version.h"
-#include "registry/dispatch/dispatch.h"
-#include "registry/dispatch/planner.h"
+#include "registry/dispatch/plan.h"
 #include "tools/export/runtime/c_support.h"
 #include "tools/export/runtime/host.h"
 
@@ -64,7 +63,7 @@ DType dtype_from_c(const Place &at, const hy_dtype &t) {
 }
 
 // Returns dtype, shape and strides of a tensor, which describe memory that a kernel may be given.
-OperandMeta meta_from_c(const Place &at, const hy_tensor &t) {
+host::TensorMeta meta_from_c(const Place &at, const hy_tensor &t) {
     const std::string &op = at.op.record.name;
     if (t.device.device_type != HY_CPU) {
         throw DeviceError(op, at.name + " is on a device of DLPack's type " +
@@ -76,7 +75,7 @@ OperandMeta meta_from_c(const Place &at, const hy_tensor &t) {
                                  std::to_string(HY_MAX_RANK));
     }
     if (t.ndim > 0) require(t.shape, op, (at.name + ".shape").c_str());
-    OperandMeta meta{dtype_from_c(at, t.dtype), {}, {}};
+    host::TensorMeta meta{dtype_from_c(at, t.dtype), {}, {}};
     for (int d = 0; d < t.ndim; d++) {
         if (t.shape[d] < 0) {
             throw ShapeError(op, at.name + " has extent " + std::to_string(t.shape[d]) +
@@ -100,7 +99,7 @@ OperandMeta meta_from_c(const Place &at, const hy_tensor &t) {
 }
 
 Tensor tensor_from_c(const Place &at, const hy_tensor &t) {
-    const OperandMeta meta = meta_from_c(at, t);
+    const host::TensorMeta meta = meta_from_c(at, t);
     char *const data = static_cast<char *>(t.data);
     try {
         return Tensor::borrow(data ? data + t.byte_offset : data, meta.shape, meta.strides,
@@ -179,7 +178,7 @@ public:
 
     void run(const Attrs &attrs) {
         if (strided_) return run_strided(attrs);
-        dispatch_into(op_, in(), attrs, {out_.data(), outputs_});
+        host::run_into(op_, in(), attrs, {out_.data(), outputs_});
     }
 
 private:
@@ -192,7 +191,7 @@ private:
             require_apart(op_, k, in(), {out_.data(), outputs_});
             results[k] = Tensor::empty(out_[k].shape(), out_[k].dtype());
         }
-        dispatch_into(op_, in(), attrs, {results.data(), outputs_});
+        host::run_into(op_, in(), attrs, {results.data(), outputs_});
         for (size_t k = 0; k < outputs_; k++)
             if (!out_[k].dense()) out_[k].assign(results[k]);
     }
@@ -203,7 +202,7 @@ private:
     std::array<Tensor, Plan::max_arguments> in_, out_;
 };
 
-hy_shape shape_to_c(const Plan::Output &o) {
+hy_shape shape_to_c(const host::TensorMeta &o) {
     hy_shape s = {dtype_to_c(o.dtype), o.shape.rank(), {}};
     for (int d = 0; d < s.ndim; d++)
         s.extents[d] = o.shape[d];
@@ -306,12 +305,12 @@ int32_t hy_infer(const hy_op *op, const hy_tensor *in, int32_t inputs, hy_shape 
     return guarded(error, [&] {
         require(op, "hy_infer", "the op");
         require_arrays(*op->op, in, inputs, out, outputs);
-        std::vector<OperandMeta> metas;
+        std::vector<host::TensorMeta> metas;
         for (size_t k = 0; k < size_t(inputs); k++)
             metas.push_back(meta_from_c({*op->op, op->op->signature.inputs[k].name}, in[k]));
-        const Plan plan = make_plan(*op->op, metas, op->attrs);
-        for (size_t k = 0; k < plan.outputs.size(); k++)
-            out[k] = shape_to_c(plan.outputs[k]);
+        const std::vector<host::TensorMeta> results = host::infer(*op->op, metas, op->attrs);
+        for (size_t k = 0; k < results.size(); k++)
+            out[k] = shape_to_c(results[k]);
     });
 }
 

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "registry/dispatch/dispatch_to.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
-#include "registry/tensor/shape.h"
+#include "tools/export/runtime/tensor_meta.h"
 
 namespace halyard::host {
 
@@ -16,12 +17,22 @@ const Registry &ops();
 // Returns the library's name, which is its domain or namespace in a host.
 const std::string &library_name();
 
-struct TensorMeta {
-    DType dtype = DType::f32;
-    Shape shape, strides;
-};
+// Returns the op whose gradients this one computes, composed of other ops; null for other ops, also
+// for gradients that have kernels.
+const RegisteredOp *differentiated_by(const RegisteredOp &op);
 
-// Returns dtypes and shapes of the outputs of a call, which are dense. Throws what planning throws.
+// Returns the input of such a gradient op that has the shape of output k: b of db.
+size_t input_like_output(const RegisteredOp &gradient, size_t k);
+
+// As dispatch_to(), also for composites.
+void run_to(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
+            OutputAllocator &outputs);
+// As dispatch_into(), also for composites.
+void run_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
+              std::span<const Tensor> out);
+
+// Returns dtypes and shapes of the outputs of a call, which are dense. Throws what planning throws;
+// a composite's own checks are made when it runs.
 std::vector<TensorMeta> infer(const RegisteredOp &op, const std::vector<TensorMeta> &in,
                               const Attrs &attrs);
 

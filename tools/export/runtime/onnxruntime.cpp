@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "registry/base/error.h"
-#include "registry/dispatch/dispatch_to.h"
 #include "tools/export/dtype_choice.h"
 #include "tools/export/runtime/host.h"
 
@@ -217,7 +216,7 @@ public:
         for (size_t k = 0; k < inputs; k++)
             in[k] = input(context, k);
         Outputs outputs(*this, context);
-        dispatch_to(*custom_.op, in, attrs_, outputs);
+        host::run_to(*custom_.op, in, attrs_, outputs);
     }
 
 private:

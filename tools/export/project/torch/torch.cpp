@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "registry/base/host_threads.h"
-#include "registry/dispatch/dispatch_to.h"
 #include "tools/export/runtime/host.h"
 #include "tools/export/runtime/symbolic_shapes.h"
 
@@ -193,7 +192,7 @@ void run_on_cpu(const Op &op, Stack *stack) {
         for (size_t k = 0; k < op.inputs; k++)
             in[k] = borrowed(op, k, arguments[k].toTensor());
         const Attrs &attrs = attributes_of(op, arguments.slice(op.inputs));
-        dispatch_to(*op.registered, {in.data(), op.inputs}, attrs, outputs);
+        host::run_to(*op.registered, {in.data(), op.inputs}, attrs, outputs);
     });
     torch::jit::drop(*stack, op.arguments());
     for (at::Tensor &result : outputs.results)
@@ -225,8 +224,15 @@ std::vector<at::Tensor> symbolic_results(const Op &op, c10::ArrayRef<IValue> arg
         sizes.push_back(t.sym_sizes().vec());
         dtypes.push_back(dtype_of_input(op, k, t));
     }
-    const SymbolicShapes shapes(*op.registered, attrs, std::move(sizes));
     std::vector<at::Tensor> results;
+    if (host::differentiated_by(*op.registered)) {
+        for (size_t k = 0; k < op.outputs; k++) {
+            const size_t like = host::input_like_output(*op.registered, k);
+            results.push_back(meta_tensor(sizes[like], dtypes[like]));
+        }
+        return results;
+    }
+    const SymbolicShapes shapes(*op.registered, attrs, std::move(sizes));
     for (size_t k = 0; k < op.outputs; k++)
         results.push_back(meta_tensor(shapes.output(k), dtype_of_output(op, k, attrs, dtypes)));
     return results;
