@@ -435,5 +435,18 @@ TEST(Elementwise, DerivativesOfAtan2AtBothEndsOfTheRange) {
     }
 }
 
+// A quotient overflows in float where the other factor is 0.
+TEST(Elementwise, DerivativeOfAQuotientWithoutANumerator) {
+    const Tensor a = tensor<float>({0.f, -0.f, 1e4f, 1.f, 0.f, 0.f, 2.f, 0.f});
+    const Tensor b = tensor<float>({1e-37f, -1e-37f, 1e-37f, 4.f, 0.f, inf, 4.f, nan});
+    const Tensor dy = tensor<float>({1e4f, 1e4f, 0.f, 2.f, 1.f, 1.f, inf, 1.f});
+    Tape tape;
+    tape.watch(b);
+    const auto db = tape.gradient(F::div(a, b), {b}, dy)[0].to_vector<double>();
+    const double expected[] = {0, 0, 0, -0.125, nan, 0, -inf, nan};
+    for (size_t i = 0; i < std::size(expected); i++)
+        expect_same(db[i], expected[i], "db[" + std::to_string(i) + "]");
+}
+
 }  // namespace
 }  // namespace halyard
