@@ -41,7 +41,7 @@ asan tsan: ## the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 onnx: build ## ONNX's own node tests through the primitives; fetches the onnx wheel
 	@scripts/onnx.sh release
 
-hosts: build ## ops exported into PyTorch, with their gradients and compiled; fetches the torch wheel, several GB
+hosts: build ## ops exported into PyTorch and MindSpore, with their gradients; fetches the wheels of both, several GB
 	@scripts/hosts.sh release
 
 arm: build ## LeNet-5 as C99 on ARM64, ARM32A and a Cortex-M4, in QEMU: the same bits; installs cross compilers and emulators

@@ -13,7 +13,6 @@ refuse "[transpose] $composed its results' shapes are no formula of its signatur
 refuse "[concat] can't be exported" concat
 refuse "no such op; did you mean relu" rellu
 refuse "--python has no effect on --for c" relu --python python3
-refuse "--for mindspore doesn't exist" relu --for mindspore
 refuse "'9lives' can't name a library" relu --name 9lives
 refuse "'test' is a target of CMake's own" relu --name test
 for host in c onnxruntime torch; do

@@ -18,6 +18,7 @@
 #include "tools/emit.h"
 #include "tools/export/cases.h"
 #include "tools/export/dtype_choice.h"
+#include "tools/export/mindspore_module.h"
 #include "tools/templates.h"
 
 namespace halyard::exporting {
@@ -180,11 +181,12 @@ void write_text(const fs::path &path, const std::string &text) {
 Host host_of(const std::string &name) {
     if (name == "c") return Host::c;
     if (name == "c99") return Host::c99;
+    if (name == "mindspore") return Host::mindspore;
     if (name == "onnxruntime") return Host::onnxruntime;
     if (name == "torch") return Host::torch;
     throw AttrError("export", "--for " + name +
-                                  " doesn't exist in this version; there are c, c99, onnxruntime "
-                                  "and torch");
+                                  " doesn't exist; there are c, c99, mindspore, onnxruntime and "
+                                  "torch");
 }
 
 void check_place(const Project &project) {
@@ -210,9 +212,9 @@ void check_place(const Project &project) {
                                       ", which is a library of the system's own (--name)");
     }
     // Their files or namespaces are the host's.
-    const std::set<std::string> hosts = {"aten",         "c10",         "higher_order",
-                                         "load_library", "onnxruntime", "prim",
-                                         "prims",        "torch",       "torch_cpu"};
+    const std::set<std::string> hosts = {"aten",      "c10",         "higher_order", "load_library",
+                                         "mindspore", "onnxruntime", "prim",         "prims",
+                                         "torch",     "torch_cpu"};
     if (project.host != Host::c && project.host != Host::c99 && hosts.count(name))
         throw AttrError("export", "'" + name + "' is a name of the host's own (--name)");
     const fs::path &folder = project.folder;
@@ -224,7 +226,25 @@ namespace {
 
 // The folder of a host's templates, below those that are common to all.
 const char *folder_of(Host host) {
-    return host == Host::onnxruntime ? "onnxruntime" : host == Host::torch ? "torch" : "";
+    switch (host) {
+    case Host::mindspore: return "mindspore";
+    case Host::onnxruntime: return "onnxruntime";
+    case Host::torch: return "torch";
+    case Host::c:
+    case Host::c99: break;
+    }
+    return "";
+}
+
+void write_mindspore_files(const Project &project, const Selection &selection,
+                           const fs::path &templates) {
+    const fs::path own = templates / folder_of(project.host);
+    write_text(project.folder / "src/hy.h", text_of(templates / "hy.h"));
+    write_text(project.folder / "src/mindspore.cpp",
+               text_of(own / "mindspore.cpp") + "\n" + mindspore_entries(selection));
+    write_text(project.folder / (project.name + ".py"),
+               filled(text_of(own / "module.py"), {{"@name@", project.name}}) +
+                   mindspore_functions(selection));
 }
 
 // Writes the files that only projects of one host have.
@@ -243,6 +263,7 @@ void write_files_of_host(const Project &project, const Selection &selection,
     write_text(folder / "test/cases.py", text_of(templates / "cases.py"));
     const fs::path own = templates / folder_of(project.host);
     write_text(folder / "test/test.py", text_of(own / "test.py"));
+    if (project.host == Host::mindspore) write_mindspore_files(project, selection, templates);
     if (project.host != Host::torch) return;
     write_text(folder / "src/torch.cpp", text_of(own / "torch.cpp"));
     fs::copy(parts / "torch_headers", folder / "src",

@@ -15,7 +15,7 @@ struct Written {
     std::string isas;  // "baseline, avx2, avx512"
 };
 
-enum class Host : uint8_t { c, c99, onnxruntime, torch };
+enum class Host : uint8_t { c, c99, mindspore, onnxruntime, torch };
 
 // Returns the host of a name of --for. Throws AttrError if there is none in this version.
 Host host_of(const std::string &name);

@@ -55,9 +55,12 @@ public:
         s_.files = composed_.files;
         for (const auto &gradient : s_.composed)
             ops_.insert(gradient.get());
-        for (const RegisteredOp *op : ops_)
-            add_inputs_with_gradient(*op);
         s_.ops.assign(ops_.begin(), ops_.end());
+        for (const RegisteredOp *op : ops_) {
+            std::vector<std::string> &names = s_.gradient_inputs[op];
+            for (const TensorSpec &input : op->signature.inputs)
+                if (gradient_in(s_, *op, input.name).op) names.push_back(input.name);
+        }
         std::ranges::sort(s_.ops, {}, [](const RegisteredOp *op) { return op->record.name; });
         std::ranges::sort(s_.notes);
         return std::move(s_);
@@ -89,20 +92,6 @@ private:
         }
     }
 
-    void add_inputs_with_gradient(const RegisteredOp &op) {
-        std::vector<std::string> &names = s_.gradient_inputs[&op];
-        for (const TensorSpec &input : op.signature.inputs) {
-            const GradientOp gradient = library().gradient_in(op, input.name);
-            const bool is_composed = std::ranges::any_of(s_.composed, [&](const auto &g) {
-                return g->signature.differentiates(op.signature) &&
-                       std::ranges::count(g->signature.outputs, "d" + input.name,
-                                          &TensorSpec::name);
-            });
-            if ((gradient.op && ops_.count(gradient.op)) || is_composed)
-                names.push_back(input.name);
-        }
-    }
-
     Selection s_;
     Composed composed_;
     std::set<const RegisteredOp *> ops_;
@@ -115,6 +104,19 @@ std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op) {
     std::ranges::copy_if(op.kernels, std::back_inserter(all),
                          [](const KernelEntry &k) { return k.backend == "cpu"; });
     return all;
+}
+
+GradientOp gradient_in(const Selection &selection, const RegisteredOp &op,
+                       const std::string &input) {
+    const GradientOp kernel = library().gradient_in(op, input);
+    if (kernel.op && std::ranges::count(selection.ops, kernel.op)) return kernel;
+    for (const auto &gradient : selection.composed) {
+        if (!gradient->signature.differentiates(op.signature)) continue;
+        const std::vector<TensorSpec> &outputs = gradient->signature.outputs;
+        const auto found = std::ranges::find(outputs, "d" + input, &TensorSpec::name);
+        if (found != outputs.end()) return {gradient.get(), size_t(found - outputs.begin())};
+    }
+    return {};
 }
 
 Selection selection_of(const std::vector<std::string> &names) {

@@ -27,6 +27,10 @@ struct Selection {
 // samples of composites to find the kernels that they call, which are selected too.
 Selection selection_of(const std::vector<std::string> &names);
 
+// Returns the selected op that computes the gradient in an input; no op if there is none.
+GradientOp gradient_in(const Selection &selection, const RegisteredOp &op,
+                       const std::string &input);
+
 // Returns these ops alone, without gradients. Throws as selection_of().
 Selection selection_of_kernels(const std::vector<std::string> &names);
 

@@ -1,5 +1,9 @@
 #include "registry/base/host_threads.h"
 
+#include <memory>
+#include <mutex>
+#include <vector>
+
 #include "registry/base/parallel.h"
 
 namespace halyard {
@@ -8,11 +12,29 @@ namespace {
 const Arena alone;
 std::atomic<const Arena *> current = &alone;
 
+// All arenas that there were. None is destroyed: a loop of another thread may run in it.
+struct Arenas {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<const Arena>> all;
+
+    const Arena *with(HostLoop loop, void *host, int threads) {
+        const std::lock_guard lock(mutex);
+        for (const auto &a : all)
+            if (a->run == loop && a->host == host && a->threads == threads) return a.get();
+        all.push_back(std::make_unique<Arena>(threads, loop, host));
+        return all.back().get();
+    }
+};
+
+Arenas &arenas() {
+    static Arenas &a = *new Arenas;
+    return a;
+}
+
 }  // namespace
 
-// The former arena is not destroyed: a loop of another thread may run in it.
 void set_host_loop(HostLoop loop, void *host, int threads) {
-    current = loop && threads > 1 ? new Arena{threads, loop, host} : &alone;
+    current = loop && threads > 1 ? arenas().with(loop, host, threads) : &alone;
 }
 
 const Arena &current_arena() {

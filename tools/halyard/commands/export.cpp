@@ -183,7 +183,8 @@ void add_export(CLI::App &app, Run &selected) {
     sub->add_option(
            "--for", o->host,
            "The host: c (default), a C library; c99, functions in C99 for one call each, or a "
-           "network; onnxruntime, custom ops; torch, a library of PyTorch")
+           "network; onnxruntime, custom ops; torch, a library of PyTorch; mindspore, operators "
+           "of MindSpore")
         ->check(CLI::IsMember({"c", "c99", "mindspore", "onnxruntime", "torch"}));
     sub->add_option("--out,-o", o->out, "The folder to write, which is empty or doesn't exist")
         ->required();

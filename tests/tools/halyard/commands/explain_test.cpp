@@ -38,6 +38,8 @@ TEST_F(Command, RowsThatFillNoAccumulatorsShareVectors) {
         const Result r = halyard("explain softmax --shape 'n=256 c=" + std::to_string(columns) +
                                  "' --isa " + isa);
         if (r.err.find("this CPU has up to") != std::string::npos) continue;
+        const bool is_in_build = r.out.find(std::string(" ") + isa + ":") != std::string::npos;
+        if (!is_in_build) continue;
         EXPECT_NE(r.out.find(std::string("-> cpu f32 short ") + isa), std::string::npos)
             << r.out << r.err;
     }
