@@ -1,6 +1,7 @@
 #include "tools/export/selection.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "bench/harness/variadic_ops.h"
 #include "primitives/library.h"
 #include "registry/base/error.h"
+#include "registry/base/program.h"
 #include "registry/base/text.h"
 #include "tools/export/composites.h"
 
@@ -34,11 +36,20 @@ const RegisteredOp &with_kernels(const RegisteredOp &op) {
     return op;
 }
 
+// A build with a sanitizer has no archive of what composites are made of.
+bool carries_composites() {
+    return std::filesystem::exists(installed("share/halyard/export") / "lib/compositions.a");
+}
+
 // Builds a selection from the ops that are asked for.
 class Selector {
 public:
     void add(const std::string &name) {
         const RegisteredOp &op = op_called(name);
+        if (is_composite(op) && !carries_composites()) {
+            throw DispatchError(op.record.name, "can't be exported: it is composed of other ops, "
+                                                "and this build has a sanitizer");
+        }
         if (is_composite(op))
             add_composite(op, composed_);
         else
@@ -84,6 +95,7 @@ private:
     void add_composed_gradient(const RegisteredOp &op, const std::vector<std::string> &inputs) {
         Composed with = composed_;
         try {
+            if (!carries_composites()) throw Error("export", "this build has a sanitizer");
             s_.composed.push_back(composed_gradient_of(op, inputs, with));
             composed_ = std::move(with);
         } catch (const Error &e) {
