@@ -21,7 +21,7 @@ struct Arenas {
         const std::lock_guard lock(mutex);
         for (const auto &a : all)
             if (a->run == loop && a->host == host && a->threads == threads) return a.get();
-        all.push_back(std::make_unique<Arena>(threads, loop, host));
+        all.push_back(std::unique_ptr<const Arena>(new Arena{threads, loop, host}));
         return all.back().get();
     }
 };
