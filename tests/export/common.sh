@@ -15,6 +15,29 @@ build_project() {
     grep -q "100% tests passed, 0 tests failed out of 1" log || fail "$(cat log)"
 }
 
+# needs_only PATTERN LIBRARY expects that the library needs no other libraries than those of the pattern, lib(...).so.
+needs_only() {
+    local needed
+    needed="$(readelf -d "$2" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE "^(libc|libm|ld-linux-x86-64$1)\.so\." || true)"
+    [ -z "$needed" ] || fail "$2 needs $needed"
+}
+cpp_too='|libgcc_s|libstdc\+\+'  # for needs_only: the C++ library of the host
+
+# symbols_of LIBRARY prints the symbols that it shows, in one line.
+symbols_of() { nm -D --defined-only "$1" | awk '{print $3}' | sort | tr '\n' ' '; }
+
+# has_short_readme FOLDER expects a README.md that is read at a glance.
+has_short_readme() { [ "$(wc -l <"$1/README.md")" -le 12 ] || fail "README.md of $1 is long"; }
+
+# spoil CASES replaces expected values and bounds at the end of a file of cases by NaN.
+spoil() {
+    python3 - "$1" <<'PY'
+import sys
+data = open(sys.argv[1], "rb").read()
+open(sys.argv[1], "wb").write(data[:-4096] + b"\xff" * 4096)
+PY
+}
+
 # refuse_by COMMAND TEXT argument... expects that `halyard COMMAND` fails with the text and writes nothing.
 refuse_by() {
     local command="$1" text="$2" out

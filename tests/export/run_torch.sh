@@ -11,8 +11,8 @@ grep -q "is a name of the host's own" out || fail "$(cat out)"
 "$halyard" --kernels "$kernels" export bias_gelu relu -o second --for torch --python "$python" >>out
 for name in first second; do
     build_project "$name"
-    [ "$(wc -l <"$name/README.md")" -le 12 ] || fail "README.md of $name is long"
-    shown="$(nm -D --defined-only "$name/build/lib$name.so" | awk '{print $3}' | tr '\n' ' ')"
+    has_short_readme "$name"
+    shown="$(symbols_of "$name/build/lib$name.so")"
     [ -z "$shown" ] || fail "lib$name.so shows $shown"
 done
 "$python" "$source_dir/tests/export/torch_host.py" first/build/libfirst.so second/build/libsecond.so || fail "a call is wrong"

@@ -6,24 +6,7 @@ import threading
 
 import torch
 
-failed = 0
-
-
-def expect(holds, what):
-    global failed
-    if not holds:
-        print("FAILED:", what)
-        failed = 1
-
-
-def refuses(text, call):
-    try:
-        call()
-    except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-        expect(text in str(error), f"'{error}' doesn't say '{text}'")
-        return
-    expect(False, f"no error, expected '{text}'")
-
+from expectations import expect, refuses, status
 
 for library in sys.argv[1:]:
     torch.ops.load_library(library)
@@ -133,5 +116,4 @@ refuses("[bias_gelu] this library has no gradient in x",
         lambda: others.bias_gelu(torch.ones(2, 2, dtype=torch.half, requires_grad=True), torch.zeros(2).half()).sum().backward())
 refuses("[layer_norm] gamma.c is 3, expected 4", lambda: ops.layer_norm(x, torch.ones(3), torch.ones(4)))
 refuses("[dense] weight.k is 3, expected 4", lambda: ops.dense(x, torch.ones(6, 3), torch.ones(6)))
-print("FAILED" if failed else "ok")
-sys.exit(failed)
+sys.exit(status())

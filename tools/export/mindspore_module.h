@@ -8,10 +8,12 @@ namespace halyard::exporting {
 
 // Returns the functions of the project's module, one for each op, which follow module.py:
 //   def relu():
-//       in_x = _operator("relu_dx", 2, [1], ["f32", "f32"], {})
+//       """x[*] -> y[*]"""
+//       run_relu_dx = _operator("relu_dx", 2, [0], ["f32", "f32"], {})
 //
 //       def bprop(x, out, dout):
-//           return (in_x(out, dout),)
+//           of_run_relu_dx = run_relu_dx(out, dout)
+//           return (of_run_relu_dx,)
 //       return _operator("relu", 1, [0], ["f32"], {}, bprop)
 std::string mindspore_functions(const Selection &selection);
 

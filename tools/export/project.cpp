@@ -82,7 +82,7 @@ std::string composer_source(const Selection &selection) {
            "}};\n    return all;\n}\n\n";
 }
 
-// Returns the archive of what composites are made of, where the project's CMake lists archives.
+// Returns the archive of what composites are made of, where link.cmake lists archives.
 std::string compositions_of(const Selection &selection) {
     return has_composites(selection) ? " \"${lib}/compositions.a\"" : "";
 }
@@ -327,6 +327,7 @@ Written write_project(const Project &project, const Selection &selection, size_t
     fs::copy_file(scratch.path / "kernels.a", folder / "lib/kernels.a");
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
     fs::copy_file(parts / "project/CMakePresets.json", folder / "CMakePresets.json");
+    write_text(folder / "link.cmake", filled(text_of(parts / "project/link.cmake"), words));
     for (const char *file : {"CMakeLists.txt", "README.md", "exports.map"})
         write_text(folder / file,
                    filled(text_of(parts / "project" / folder_of(project.host) / file), words));

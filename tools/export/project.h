@@ -26,7 +26,7 @@ struct Project {
     std::filesystem::path folder;
     std::string name;  // of the library: its CMake target, and its domain or namespace in a host
     Host host = Host::c;
-    std::string python;           // the interpreter that has onnxruntime or torch
+    std::string python;           // the interpreter that has the host
     Target target = Target::x86;  // of C99; x86 is the machine's own compiler
     // Of a library for C that runs a graph, too: "run" for NAME_run(), and so on.
     std::vector<std::string> step_functions = {};
