@@ -12,6 +12,7 @@
 
 #include "HalideRuntime.h"
 #include "registry/base/integer.h"
+#include "registry/base/tsan_functions.h"
 #include "registry/tensor/arena.h"
 #include "registry/tensor/memory.h"
 
@@ -215,26 +216,5 @@ void halide_free(void *, void *block) {
     if (watching) watching->released(static_cast<char *>(block));
     memory::release(static_cast<char *>(block) - memory::alignment);
 }
-
-#ifdef __SANITIZE_THREAD__
-void __tsan_write_range(void *from, unsigned long bytes);
-// Kernels call this after stores that are wider than those that are instrumented
-// (dsl/wide_stores.h).
-int halyard_wide_store(void *memory, int64_t offset, int64_t bytes) {
-    __tsan_write_range(static_cast<char *>(memory) + offset, static_cast<unsigned long>(bytes));
-    return 0;
-}
-// Instrumented kernels call these functions, which GCC's libtsan doesn't have (LLVM's has). The
-// plain functions that they forward to are intercepted.
-[[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
-    return std::memcpy(to, from, bytes);
-}
-[[gnu::weak]] void *__tsan_memmove(void *to, const void *from, size_t bytes) {
-    return std::memmove(to, from, bytes);
-}
-[[gnu::weak]] void *__tsan_memset(void *to, int value, size_t bytes) {
-    return std::memset(to, value, bytes);
-}
-#endif
 
 }  // extern "C"

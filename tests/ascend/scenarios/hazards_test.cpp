@@ -14,28 +14,16 @@
 #include "ascend/program/text.h"
 #include "ascend/simulator/check.h"
 #include "registry/base/error.h"
-#include "registry/base/parallel.h"
 #include "tests/ascend/programs.h"
+#include "tests/registry/threads.h"
 
 namespace halyard::dv {
 namespace {
 
-// One thread simulates all cores while it lives: where cores of a program with a planted fault
-// write the same memory, threads would do so too.
-class OneThread {
-public:
-    OneThread() : before_(threads()) { set_threads(1); }
-    ~OneThread() { set_threads(before_); }
-    OneThread(const OneThread &) = delete;
-    OneThread &operator=(const OneThread &) = delete;
-
-private:
-    int before_;
-};
-
 // Returns all issues that placing, verifying and running a program find.
 std::vector<Issue> issues_of(Program p) {
-    const OneThread alone;
+    // Where cores of a program with a planted fault write the same memory, threads would do so too.
+    const Threads one(1);
     std::vector<Issue> all;
     if (!p.buffers.empty() && p.buffers[0].address < 0) all = place_buffers(p);
     if (has_errors(all)) return all;

@@ -15,14 +15,10 @@
 #include "registry/base/runtime.h"
 #include "registry/tensor/memory.h"
 #include "tests/registry/expect_error.h"
+#include "tests/registry/threads.h"
 
 namespace halyard {
 namespace {
-
-struct Threads {  // Sets the number of threads for one scope.
-    explicit Threads(int n) { set_threads(n); }
-    ~Threads() { set_threads(0); }
-};
 
 template<class F> int par_for(int min, int size, F f) {
     return halide_do_par_for(

@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "registry/base/tsan_functions.h"
 #include "tools/check/runner/recording.h"
 
 namespace {
@@ -117,27 +118,6 @@ void *halide_malloc(void *, size_t bytes) {
 void halide_free(void *, void *block) {
     if (block) std::free(static_cast<char *>(block) - 64);
 }
-
-#ifdef __SANITIZE_THREAD__
-void __tsan_write_range(void *from, unsigned long bytes);
-// Kernels call this after stores that are wider than those that are instrumented
-// (dsl/wide_stores.h).
-int halyard_wide_store(void *memory, int64_t offset, int64_t bytes) {
-    __tsan_write_range(static_cast<char *>(memory) + offset, static_cast<unsigned long>(bytes));
-    return 0;
-}
-// Instrumented kernels call these functions, which GCC's libtsan lacks (LLVM's has them). It
-// intercepts the plain functions.
-[[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
-    return std::memcpy(to, from, bytes);
-}
-[[gnu::weak]] void *__tsan_memmove(void *to, const void *from, size_t bytes) {
-    return std::memmove(to, from, bytes);
-}
-[[gnu::weak]] void *__tsan_memset(void *to, int value, size_t bytes) {
-    return std::memset(to, value, bytes);
-}
-#endif
 
 }  // extern "C"
 
