@@ -212,12 +212,12 @@ struct Calls {
         attribute_bytes = std::max(attribute_bytes,
                                    attributes.size() + 1 + of_draw + of_number * n.numbers.size());
         add_row("CALL_OP, \"" + n.name + "\", \"" + attributes + "\"", n,
-                std::to_string(n.draw) + ", 0, -1");
+                std::to_string(n.draw) + ", 0, -1, -1");
     }
 
     void add_fill(const Node &n) {
         const std::string number = n.numbers.empty() ? "-1" : std::to_string(n.numbers[0].number);
-        add_row("CALL_FILL, 0, 0", n, fmt::format("-1, {}, {}", number_in_c(n.value), number));
+        add_row("CALL_FILL, 0, 0", n, fmt::format("-1, {}, {}, -1", number_in_c(n.value), number));
     }
 
     void add_host_step(const Node &n, bool early) {
@@ -225,10 +225,10 @@ struct Calls {
         std::vector<std::string> words;
         for (const std::string &word : settings->words)
             words.push_back("\"" + word + "\"");
-        host_steps.add(fmt::format("    {{{}, {}, \"{}\", {{{}}}, {}, {{{}}}, {}}},\n", calls.count,
-                                   int(early), n.name, join(words, ", "), words.size(),
+        add_row("CALL_HOST, 0, 0", n, "-1, 0, -1, " + std::to_string(host_steps.count));
+        host_steps.add(fmt::format("    {{{}, \"{}\", {{{}}}, {}, {{{}}}, {}}},\n", int(early),
+                                   n.name, join(words, ", "), words.size(),
                                    join(settings->numbers, ", "), settings->numbers.size()));
-        add_row("CALL_HOST, 0, 0", n, "-1, 0, -1");
     }
 };
 
@@ -238,7 +238,7 @@ Calls calls_of(const Graph &g) {
     for (const Node &n : g.nodes) {
         switch (n.kind) {
         case Node::Kind::call: all.add_call(n); break;
-        case Node::Kind::copy: all.add_row("CALL_COPY, 0, 0", n, "-1, 0, -1"); break;
+        case Node::Kind::copy: all.add_row("CALL_COPY, 0, 0", n, "-1, 0, -1, -1"); break;
         case Node::Kind::fill: all.add_fill(n); break;
         case Node::Kind::host:
             all.add_host_step(n, std::ranges::all_of(n.in, [&](const View &v) {

@@ -27,6 +27,7 @@ typedef struct call {
     int32_t draw;   /* of random numbers in a run; -1: the op draws none */
     double value;   /* of a fill */
     int32_t number; /* of the step, that a fill takes for `value`; -1: none */
+    int32_t host;   /* the place in host_steps; -1: another kind of call */
 } call;
 
 /* A real attribute that is a number of the step. */
@@ -39,7 +40,7 @@ typedef struct place {
 /* A check of indices or labels. Those of what the caller passes are `early`: they run before all
  * calls, so that a bad index leaves all tensors as they are. */
 typedef struct host_step {
-    int32_t call, early;
+    int32_t early;
     const char *name, *words[2];
     int32_t word_count;
     int64_t numbers[HY_MAX_RANK + 1];
@@ -82,11 +83,11 @@ static int takes_numbers(int32_t c) {
     return 0;
 }
 
-/* Writes the state of a draw as attributes of its op, and returns the length. */
-static size_t put_draw(char *text, size_t size, uint64_t seed, uint64_t offset) {
-    return (size_t)snprintf(text, size, " seed_lo=%ld seed_hi=%ld offset_lo=%ld offset_hi=%ld",
-                            (long)(int32_t)seed, (long)(int32_t)(seed >> 32),
-                            (long)(int32_t)offset, (long)(int32_t)(offset >> 32));
+/* Writes the state of a draw as attributes of its op. */
+static void put_draw(char *text, size_t size, uint64_t seed, uint64_t offset) {
+    snprintf(text, size, " seed_lo=%ld seed_hi=%ld offset_lo=%ld offset_hi=%ld",
+             (long)(int32_t)seed, (long)(int32_t)(seed >> 32), (long)(int32_t)offset,
+             (long)(int32_t)(offset >> 32));
 }
 
 /* Finds the op of a call with these numbers, and for the next draws. */
@@ -214,21 +215,12 @@ static void bind(@name@_step *step, const void *const *arguments) {
     }
 }
 
-/* Returns the step of the run time that the call is. */
-static int32_t host_step_of(int32_t c) {
-    int32_t k = 0;
-    while (host_steps[k].call != c)
-        k++;
-    return k;
-}
-
 /* Makes a call with its tensors, if it is one of those of this pass. */
 static int32_t make_call(const @name@_step *step, int32_t c, int early, const double *numbers,
                          const hy_tensor *t, hy_error *error) {
     const call *const made = &calls[c];
     const hy_tensor *const out = t + made->inputs;
-    const int32_t host = made->kind == CALL_HOST ? host_step_of(c) : -1;
-    if (early != (host >= 0 && host_steps[host].early)) return HY_OK;
+    if (early != (made->host >= 0 && host_steps[made->host].early)) return HY_OK;
     switch (made->kind) {
     case CALL_OP: return hy_call(step->ops[c], t, made->inputs, out, made->outputs, error);
     case CALL_COPY: return hy_copy_elements(t, out, error);
@@ -236,7 +228,8 @@ static int32_t make_call(const @name@_step *step, int32_t c, int early, const do
         return hy_fill_elements(out, made->number < 0 ? made->value : numbers[made->number], error);
     case CALL_HOST: break;
     }
-    return hy_run_host_step(step->host_steps[host], t, made->inputs, out, made->outputs, error);
+    return hy_run_host_step(step->host_steps[made->host], t, made->inputs, out, made->outputs,
+                            error);
 }
 
 static int32_t make_calls(const @name@_step *step, int early, const double *numbers,
