@@ -115,7 +115,7 @@ bool same_elements(const Tensor &a, const Tensor &b) {
     if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
     const Tensor x = a.contiguous();
     const Tensor y = b.contiguous();
-    return x.bytes() == 0 || std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
+    return x.bytes() == 0 || std::memcmp(x.bytes_to_read(), y.bytes_to_read(), x.bytes()) == 0;
 }
 
 std::string difference(const Buffer &a, const Buffer &b) {

@@ -300,6 +300,7 @@ Initializer::Initializer(const std::string &name) {
 
 Tensor initializer(const Initializer &init, const Shape &shape, DType dtype) {
     const Tensor t = std::visit(Make{shape}, init.any());
+    t.forget_addresses();  // it is in new memory, and only Make had them
     return t.dtype() == dtype ? t : t.to(dtype);
 }
 

@@ -35,7 +35,7 @@ struct Setting {
 };
 
 int64_t count_of(const Parameter &p) {
-    return p.data().data<int32_t>()[0];
+    return p.data().values<int32_t>()[0];
 }
 Parameter zero_count(const char *name) {
     return Parameter(Tensor::zeros({1}, DType::i32), name, false);
@@ -51,7 +51,7 @@ template<class F> auto unheard(const F &f) {
 // Sets a count to next(count), in each run of a captured graph.
 template<class F> void set_count(const Parameter &p, const F &next) {
     run_on_host("count " + p.name(), {}, [p, next](std::span<const Tensor>) {
-        *p.data().data<int32_t>() = int32_t(next(count_of(p)));
+        p.data().set({0}, double(next(count_of(p))));
         return std::vector<Tensor>();
     });
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 
 #include "graph/replay.h"
 #include "primitives/autograd/tape.h"
@@ -22,11 +23,35 @@ Tensor WithLossCell::construct(const Tensor &data, const Tensor &label) const {
     return loss_fn_(backbone_(data), label);
 }
 
-// The programs of a training step.
+namespace {
+
+// The gradient of a loss with respect to itself. It is kept from step to step, so that it stays on
+// the device that reads it.
+class KeptSeed {
+public:
+    Tensor of(const Tensor &loss, double sens) {
+        const std::lock_guard lock(mutex_);
+        const bool fits = kept_.defined() && sens == sens_ && kept_.shape() == loss.shape() &&
+                          kept_.dtype() == loss.dtype();
+        if (!fits) kept_ = Tensor::full(loss.shape(), sens, loss.dtype());
+        sens_ = sens;
+        return kept_;
+    }
+
+private:
+    std::mutex mutex_;
+    Tensor kept_;
+    double sens_ = 0;
+};
+
+}  // namespace
+
+// The programs of a training step, and what steps have in common.
 struct StepPrograms {
     explicit StepPrograms(const char *name) : step(name), update(std::string(name) + " update") {}
     graph::Replay step, update;
     std::atomic<bool> update_is_reported = false;
+    KeptSeed seed;
 };
 
 TrainOneStepCell::TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens)
@@ -97,7 +122,10 @@ std::vector<std::string> TrainOneStepCell::step_graphs() const {
 }
 
 std::vector<Tensor> TrainOneStepCell::whole_step(Tensors in) const {
-    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, seed_of(*sens_));
+    // A captured graph makes its own.
+    const Seed kept = [this](const Tensor &l) { return programs_->seed.of(l, *sens_); };
+    const Seed seed = call_listener() ? seed_of(*sens_) : kept;
+    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, seed);
     update(optimizer_, gradients);
     return {loss};
 }

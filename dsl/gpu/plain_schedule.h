@@ -6,9 +6,14 @@
 
 namespace halyard::gpu {
 
-// Makes each output, and each Func that has updates, a kernel of its own for its definition and for
-// every update; all other Funcs are inlined. The threads of a kernel share its pure dimensions, and
-// a definition without pure dimensions runs on one thread.
+// Inlines all Funcs but outputs and those with updates. A Func whose updates write only the element
+// that they read, such as a sum, is one kernel, in which a thread has its element in a register; if
+// only an output reads it, each element at its own place, it is part of the output's kernel. Other
+// definitions and updates are kernels of their own. The threads of a kernel share its pure
+// dimensions, and a definition without pure dimensions runs on one thread.
+//
+// CUDA takes at most 65,535 blocks along the second and third dimension of a grid, which are the
+// fourth and the further dimensions of a Func.
 //
 // A thread adds the terms of a sum in chunks of 64, and then the sums of the chunks. This tree
 // depends on the shape alone, so results do not depend on the device. All components of a Tuple

@@ -1,6 +1,7 @@
-// The model driver: the functions of CUDA's driver that Halide's run time calls, on the PTX
-// machine. Everything is done when it is asked for, so streams have nothing to wait for. As on a
-// GPU, a launch that fails is reported by the calls after it, until the context is replaced.
+// The model driver: the functions of CUDA's driver that the kit's run time calls
+// (registry/gpu/cuda.cpp), and Halide's, on the PTX machine. Everything is done when it is asked
+// for, so streams have nothing to wait for. As on a GPU, a launch that fails is reported by the
+// calls after it, until the context is replaced.
 #include "gpu/driver/driver.h"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ struct LoadedImage {
 };
 
 struct Context {};
+struct Stream {};
 
 // The one device, and what the process has on it.
 struct Device {
@@ -83,8 +85,12 @@ struct Device {
     ptx::Machine machine;
     std::set<std::unique_ptr<LoadedImage>> modules;
     std::set<std::unique_ptr<Context>> contexts;
+    std::set<std::unique_ptr<Stream>> streams;
     std::vector<Context *> current;
     int failed = success;  // what a launch ended with
+    // The calls that a context is needed for, and which of them is to fail with what.
+    int64_t calls = 0, failing_call = 0;
+    int failure = success;
     bool initialized = false;
     std::string findings, shown;
 };
@@ -108,6 +114,10 @@ template<class F> int with_context(F f) {
     if (!d.initialized) return not_initialized;
     if (d.current.empty()) return invalid_context;
     if (d.failed != success) return d.failed;
+    if (++d.calls == d.failing_call) {
+        if (d.failure != out_of_memory) d.failed = d.failure;
+        return d.failure;
+    }
     try {
         return f(d);
     } catch (const MemoryError &e) {
@@ -188,6 +198,15 @@ int copy_on_device(Device &d, uint64_t to, uint64_t from, size_t bytes) {
     return success;
 }
 
+int fill(Device &d, uint64_t to, unsigned char byte, size_t bytes) {
+    if (bytes == 0) return success;
+    ptx::Buffer *b = buffer_of(d, to, bytes, "a fill");
+    if (!b) return invalid_value;
+    std::memset(b->data.data() + (to - b->base), byte, bytes);
+    b->shadow.write_from_host(to - b->base, bytes);
+    return success;
+}
+
 // CUDA_MEMCPY3D of cuda.h.
 struct Copy3D {
     size_t source_x, source_y, source_z, source_lod;
@@ -241,6 +260,26 @@ int launch(Device &d, const ptx::Program &program, const ptx::LaunchShape &shape
     return success;
 }
 
+// Returns null for a number that the model never returns.
+const char *name_of(int result) {
+    switch (result) {
+    case success: return "CUDA_SUCCESS";
+    case invalid_value: return "CUDA_ERROR_INVALID_VALUE";
+    case out_of_memory: return "CUDA_ERROR_OUT_OF_MEMORY";
+    case not_initialized: return "CUDA_ERROR_NOT_INITIALIZED";
+    case invalid_device: return "CUDA_ERROR_INVALID_DEVICE";
+    case invalid_context: return "CUDA_ERROR_INVALID_CONTEXT";
+    case invalid_ptx: return "CUDA_ERROR_INVALID_PTX";
+    case not_found: return "CUDA_ERROR_NOT_FOUND";
+    case illegal_address: return "CUDA_ERROR_ILLEGAL_ADDRESS";
+    case launch_timeout: return "CUDA_ERROR_LAUNCH_TIMEOUT";
+    case misaligned_address: return "CUDA_ERROR_MISALIGNED_ADDRESS";
+    case launch_failed: return "CUDA_ERROR_LAUNCH_FAILED";
+    case not_supported: return "CUDA_ERROR_NOT_SUPPORTED";
+    default: return nullptr;
+    }
+}
+
 std::string text_of(const ptx::Counts &c) {
     std::string text;
     const auto line = [&](const char *name, uint64_t value) {
@@ -286,6 +325,19 @@ const char *halyard_cuda_model_counts() {
     return d.shown.c_str();
 }
 
+int64_t halyard_cuda_model_calls() {
+    Device &d = Device::get();
+    const std::lock_guard lock(d.mutex);
+    return d.calls;
+}
+
+void halyard_cuda_model_fail(int64_t call, int result) {
+    Device &d = Device::get();
+    const std::lock_guard lock(d.mutex);
+    d.failing_call = d.calls + call;
+    d.failure = result;
+}
+
 int cuInit(unsigned) {
     Device::get().initialized = true;
     return success;
@@ -293,6 +345,10 @@ int cuInit(unsigned) {
 int cuDriverGetVersion(int *version) {
     *version = 11'000;  // CUDA 11.0 has PTX 7.0
     return success;
+}
+int cuGetErrorName(int result, const char **name) {
+    *name = name_of(result);
+    return *name ? success : invalid_value;
 }
 int cuDeviceGetCount(int *count) {
     *count = 1;
@@ -374,6 +430,21 @@ int cuCtxGetApiVersion(void *, unsigned *version) {
 int cuCtxSynchronize() {
     return with_context([](Device &) { return success; });
 }
+int cuStreamCreate(void **stream, unsigned) {
+    return with_context([&](Device &d) -> int {
+        auto made = std::make_unique<Stream>();
+        *stream = made.get();
+        d.streams.insert(std::move(made));
+        return success;
+    });
+}
+int cuStreamDestroy_v2(void *stream) {
+    Device &d = Device::get();
+    const std::lock_guard lock(d.mutex);
+    if (!contains(d.streams, stream)) return invalid_value;
+    remove(d.streams, stream);
+    return success;
+}
 int cuStreamSynchronize(void *) {
     return cuCtxSynchronize();
 }
@@ -435,6 +506,9 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *) {
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *) {
     return cuMemcpyDtoD_v2(to, from, bytes);
+}
+int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t bytes, void *) {
+    return with_context([&](Device &d) { return fill(d, to, byte, bytes); });
 }
 int cuMemcpy3D_v2(const void *copy) {
     const Copy3D &c = *static_cast<const Copy3D *>(copy);

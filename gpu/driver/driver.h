@@ -1,6 +1,7 @@
-// What the model driver offers beside CUDA's interface. Both are C functions of
-// libhalyard_cuda_model.so, found with dlsym().
+// What the model driver offers beside CUDA's interface: C functions of libhalyard_cuda_model.so,
+// found with dlsym().
 #pragma once
+#include <cstdint>
 
 extern "C" {
 
@@ -11,5 +12,12 @@ const char *halyard_cuda_model_findings();
 // Returns what launches did since the last call: lines of a name and a number, then
 // "OPCODE warps lanes" for each opcode. The text lives until the next call.
 const char *halyard_cuda_model_counts();
+
+// Returns the number of calls so far that a context is needed for.
+int64_t halyard_cuda_model_calls();
+// Makes one of the next such calls, counted from 1, fail with this CUresult. All that follow fail
+// with it too, as after a kernel's bad access, until there is a new context; but for 2, which says
+// that there is no memory left.
+void halyard_cuda_model_fail(int64_t call, int result);
 
 }  // extern "C"

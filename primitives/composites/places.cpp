@@ -21,14 +21,15 @@ Tensor narrowed(const std::string &op, const Tensor &indices, const std::string 
     if (indices.dtype() != DType::i64) return indices.to(DType::i32);
     const Tensor wide = indices.contiguous();
     const Tensor t = Tensor::empty(indices.shape(), DType::i32);
-    std::transform(wide.data<int64_t>(), wide.data<int64_t>() + wide.elements(), t.data<int32_t>(),
+    std::transform(wide.values<int64_t>(), wide.values<int64_t>() + wide.elements(),
+                   t.data<int32_t>(),
                    [](int64_t i) { return int32_t(std::clamp<int64_t>(i, INT32_MIN, INT32_MAX)); });
     return t;
 }
 
 [[noreturn]] void out_of_range(const std::string &op, const Tensor &indices, int64_t at,
                                int64_t n) {
-    const int64_t index = indices.contiguous().to(DType::i64).data<int64_t>()[at];
+    const int64_t index = indices.contiguous().to(DType::i64).values<int64_t>()[at];
     throw ShapeError(op, "index " + std::to_string(at) + " is " + std::to_string(index) +
                              ", expected " + std::to_string(-n) + " to " + std::to_string(n - 1));
 }
@@ -86,7 +87,7 @@ namespace {
 Tensor checked_places(const std::string &op, const Tensor &indices, int64_t n) {
     const Tensor given = narrowed(op, indices);
     const int64_t count = given.elements();
-    const int32_t *at = given.data<int32_t>();
+    const int32_t *at = given.values<int32_t>();
     if (checked_range(op, indices, at, count, n).min >= 0) return given.reshape({count});
     const Tensor places = Tensor::empty({count}, DType::i32);
     std::transform(at, at + count, places.data<int32_t>(),
@@ -110,9 +111,9 @@ Tensor checked_labels(const std::string &op, const std::string &name, const Tens
         }
     };
     if (labels.dtype() == DType::i64)
-        check(labels.contiguous().data<int64_t>());
+        check(labels.contiguous().values<int64_t>());
     else
-        check(given.data<int32_t>());
+        check(given.values<int32_t>());
     return given;
 }
 
@@ -145,7 +146,8 @@ Indices checked_indices(const std::string &op, const Tensor &index, const Shape 
         }
     }
     const Tensor given = narrowed(op, index);
-    const Range r = checked_range(op, index, given.data<int32_t>(), given.elements(), shape[axis]);
+    const Range r = checked_range(op, index, given.values<int32_t>(), given.elements(),
+                                  shape[axis]);
     return {given, given.elements() > 0 && r.min < 0};
 }
 
@@ -165,7 +167,7 @@ Tensor checked_places_along(const std::string &op, const Tensor &index, const Sh
     const Tensor given = checked_indices(op, index, shape, axis).at;
     const Tensor places = Tensor::empty({index.elements()}, DType::i32);
     const Shape s = index.shape();
-    const int32_t *at = given.data<int32_t>();
+    const int32_t *at = given.values<int32_t>();
     const int64_t n = shape[axis];
     const int64_t count = given.elements();
     if (count == 0) return places;
@@ -202,7 +204,7 @@ Tensor checked_places_nd(const std::string &op, const Tensor &indices, const Sha
     }
     const Tensor given = narrowed(op, indices);
     const Tensor places = Tensor::empty({given.elements() / depth}, DType::i32);
-    const int32_t *at = given.data<int32_t>();
+    const int32_t *at = given.values<int32_t>();
     for (int64_t k = 0; k < places.elements(); k++) {
         int64_t place = 0;
         for (int64_t d = 0; d < depth; d++) {

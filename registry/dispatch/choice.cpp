@@ -9,6 +9,7 @@
 #include "registry/base/log.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/force.h"
+#include "registry/dispatch/kernel_maker.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/expr.h"
 #include "registry/op/extension.h"
@@ -44,8 +45,20 @@ bool has_kernel(const RegisteredOp &op, const std::string &backend, const std::s
     });
 }
 
+// Returns true if there is a kernel, or one is compiled when a call wants it.
+bool can_have_kernel(const RegisteredOp &op, const std::string &backend,
+                     const std::string &dtypes) {
+    if (has_kernel(op, backend, dtypes)) return true;
+    KernelMaker *const maker = kernel_maker(backend);
+    return maker && maker->no_kernel_reason(op, dtypes).empty();
+}
+
 std::string lacks_kernel(const RegisteredOp &op, const std::string &backend,
                          const std::string &dtypes) {
+    if (KernelMaker *const maker = kernel_maker(backend)) {
+        return "no " + backend + " kernel for " + dtypes + ": " +
+               maker->no_kernel_reason(op, dtypes);
+    }
     const std::string available = dtypes_of_kernels(op, backend);
     if (available.empty()) return "no " + backend + " kernel";
     return "no " + backend + " kernel for " + dtypes + ", only for " + available;
@@ -56,7 +69,7 @@ std::string lacks_kernel(const RegisteredOp &op, const std::string &backend,
 std::string requested_backend(const RegisteredOp &op, const std::string &dtypes) {
     if (const Force::Choice *force = Force::current()) {
         const bool elsewhere = force->backend != "cpu" && force->backend != "ascend";
-        return elsewhere && !has_kernel(op, force->backend, dtypes) ? "cpu" : force->backend;
+        return elsewhere && !can_have_kernel(op, force->backend, dtypes) ? "cpu" : force->backend;
     }
     return stays_on_cpu(op, dtypes).empty() ? device() : "cpu";
 }
@@ -64,7 +77,7 @@ std::string requested_backend(const RegisteredOp &op, const std::string &dtypes)
 std::string stays_on_cpu(const RegisteredOp &op, const std::string &dtypes) {
     const std::string backend = device();
     if (Force::current() || backend == "cpu" || backend == "ascend" ||
-        has_kernel(op, backend, dtypes))
+        can_have_kernel(op, backend, dtypes))
         return "";
     return lacks_kernel(op, backend, dtypes);
 }
@@ -175,6 +188,16 @@ bool choose_ascend(const RegisteredOp &op, const std::string &dtypes, bool expla
     return true;
 }
 
+// Sets the plan's kernel to one that is compiled now, if the backend has none and it can be made.
+void make_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &backend,
+                 Plan &plan) {
+    KernelMaker *const maker = kernel_maker(backend);
+    if (!maker || has_kernel(op, backend, dtypes)) return;
+    plan.kernel = &maker->kernel(op, dtypes);
+    plan.on_device = true;
+    plan.candidates.push_back({plan.kernel, ""});
+}
+
 }  // namespace
 
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &requested,
@@ -188,6 +211,8 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std:
         if (taken && !explaining) return;
         if (!taken) backend = "cpu";
     }
+    make_kernel(op, dtypes, backend, plan);
+    if (plan.kernel && !explaining) return;
     const Candidates candidates(op, dtypes, backend, plan.dims);
     for (const KernelEntry &k : op.kernels) {
         const std::string why = candidates.rejection(k);

@@ -23,17 +23,20 @@ Driver &driver() {
     return one;
 }
 
-bool open(Driver &d, const std::string &name) {
-    d.library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (d.library) d.name = name;
-    return d.library != nullptr;
-}
-
 std::string beside_this_library(const std::string &name) {
     Dl_info here;
     const bool known = dladdr(reinterpret_cast<void *>(&cuda_symbol), &here) && here.dli_fname;
     const std::string own = known ? here.dli_fname : "";
     return own.substr(0, own.rfind('/') + 1) + name;
+}
+
+bool open(Driver &d, const std::string &name) {
+    d.library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    // The model driver is installed there.
+    if (!d.library && name.find('/') == std::string::npos)
+        d.library = dlopen(beside_this_library(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (d.library) d.name = name;
+    return d.library != nullptr;
 }
 
 const char *named_by_environment() {
@@ -47,7 +50,7 @@ void use_model_cuda_driver() {
     Driver &d = driver();
     const std::lock_guard lock(d.mutex);
     const char *named = named_by_environment();
-    const std::string wanted = named ? named : beside_this_library("libhalyard_cuda_model.so");
+    const std::string wanted = named ? named : "libhalyard_cuda_model.so";
     if (d.library && d.name == wanted) return;
     if (d.library) throw DeviceError("cuda", "the driver is " + d.name + " already, not " + wanted);
     d.tried = true;
@@ -71,8 +74,3 @@ void *cuda_symbol(const char *name) {
 }
 
 }  // namespace halyard
-
-// Replaces the weak function of Halide's run time, which knows only the name libcuda.so.
-extern "C" void *halide_cuda_get_symbol(void *, const char *name) {
-    return halyard::cuda_symbol(name);
-}

@@ -1,5 +1,5 @@
-// The CUDA driver that Halide's run time calls. It is opened at run time: HALYARD_CUDA_DRIVER names
-// the library, by default libcuda.so.1 or libcuda.so.
+// The CUDA driver, which is opened at run time: HALYARD_CUDA_DRIVER names the library, by default
+// libcuda.so.1 or libcuda.so.
 #pragma once
 #include <string>
 

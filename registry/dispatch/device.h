@@ -5,10 +5,12 @@
 
 namespace halyard {
 
-// Runs a device kernel on host buffers: copies inputs to the device and outputs back, and returns
-// device memory to the runtime's pool. Returns the kernel's status.
-int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t inputs,
-                   size_t outputs);
+struct Operands;
+
+// Runs the kernel of a plan that is for a GPU. Tensors stay there (registry/gpu/resident.h), but
+// for those whose addresses the host's code has: they are copied there and back. Throws as
+// run_plan().
+void call_on_device(const Operands &call);
 
 // Selects the device that kernels run on, counted from 0; HL_GPU_DEVICE in the environment is the
 // initial value. Throws DeviceError after kernels have run on another device.

@@ -469,14 +469,9 @@ private:
         // Ascend's programs are made for each call and may broadcast.
         return stride == 1 || r_.any_strides || (stride == 0 && backend_ == "ascend");
     }
-    // Returns true if the backend takes the tensor's memory without a copy. A device receives the
-    // whole range of memory, so tensors with broadcast dimensions or strided rows are copied first.
+    // Returns true if the backend takes the tensor's memory without a copy.
     bool backend_takes(const Layout &l) const {
-        if (backend_ == "cpu") return true;
-        if (backend_ == "ascend") return innermost_stride(l) <= 1;
-        for (int d = 0; d < l.shape.rank(); d++)
-            if (l.shape[d] > 1 && l.strides[d] == 0) return false;
-        return innermost_stride(l) == 1;
+        return backend_ != "ascend" || innermost_stride(l) <= 1;
     }
 
     // Requests a copy of every tensor whose strides the kernels or the backend don't take. Returns

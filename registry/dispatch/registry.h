@@ -57,11 +57,12 @@ private:
 
 Registry &registry();
 
-// Selects the device that ops run on: "cpu", "opencl", or a simulated Ascend chip: "ascend910"
-// (also "ascend"), "ascend910b" or "ascend310". Ops without an OpenCL kernel for a call's dtypes
-// run on the CPU, and a message is logged once for each. Throws DeviceError if there is no such
-// device.
+// Selects the device that ops run on: "cpu", "opencl", "cuda", or a simulated Ascend chip:
+// "ascend910" (also "ascend"), "ascend910b" or "ascend310". Ops without a GPU kernel for a call's
+// dtypes run on the CPU, and a message is logged once for each. Throws DeviceError if there is no
+// such device.
 void set_device(const std::string &name);
-const std::string &device();  // "cpu", "opencl" or "ascend"; simulated_device().chip() is the chip
+const std::string &
+device();  // "cpu", "opencl", "cuda" or "ascend"; simulated_device().chip() is the chip
 
 }  // namespace halyard

@@ -1,9 +1,7 @@
 #include "registry/dispatch/run_plan.h"
 
-#include <cstddef>
-#include <new>
-
 #include "registry/base/runtime.h"
+#include "registry/dispatch/arguments.h"
 #include "registry/dispatch/device.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/tensor/tensor_methods.h"
@@ -11,14 +9,16 @@
 namespace halyard {
 namespace {
 
-// The pool failed to allocate a kernel's scratch memory. The kernel's error is the pool's message:
-// "[memory] out of memory: ...".
-[[noreturn]] void out_of_memory(const std::string &op) {
+// Returns the kernel's error without who raised it: the pool's "[memory] out of memory: ...", or a
+// device's "[opencl] ...".
+std::string bare_kernel_error() {
     const std::string message = last_kernel_error();
-    throw MemoryError(op, message.substr(message.starts_with("[") ? message.find("] ") + 2 : 0));
+    return message.substr(message.starts_with("[") ? message.find("] ") + 2 : 0);
 }
 
-int32_t argument_of(const Plan &p, size_t scalar, int64_t value) {
+}  // namespace
+
+int32_t Arguments::integer_argument(const Plan &p, size_t scalar, int64_t value) {
     const OpRecord &op = p.op->record;
     if (value > INT32_MAX || value < INT32_MIN) {
         throw AttrError(op.name, op.scalars[scalar].name + " is " + std::to_string(value) +
@@ -28,8 +28,9 @@ int32_t argument_of(const Plan &p, size_t scalar, int64_t value) {
 }
 
 // Halide's own text is dropped where it names Funcs such as padded$14, which callers can't look up.
-[[noreturn]] void failed(const std::string &op, int status) {
-    if (status == halide_error_code_out_of_memory) out_of_memory(op);
+void kernel_failed(const std::string &op, int status) {
+    if (status == halide_error_code_out_of_memory) throw MemoryError(op, bare_kernel_error());
+    if (status == halide_error_code_gpu_device_error) throw DeviceError(op, bare_kernel_error());
     if (status == halide_error_code_buffer_allocation_too_large ||
         status == halide_error_code_buffer_extents_too_large) {
         throw MemoryError(op, "out of memory: a stage of this call would take more than the "
@@ -38,81 +39,28 @@ int32_t argument_of(const Plan &p, size_t scalar, int64_t value) {
     throw DispatchError(op, std::string("kernel failed: ") + last_kernel_error());
 }
 
-// The arguments of a kernel call. The buffers stand in raw memory: an array of them would be
-// cleared first.
-struct Arguments {
-    alignas(halide_buffer_t) std::byte memory[Plan::max_arguments * sizeof(halide_buffer_t)];
-    union Scalar {
-        int32_t i;
-        double r;
-    } scalars[Plan::max_arguments];
-    void *args[2 * Plan::max_arguments];
-    int count = 0;
-
-    halide_buffer_t *buffers() { return reinterpret_cast<halide_buffer_t *>(memory); }
-
-    void add_buffer(size_t k, const Plan::Buffer &b, const Tensor &t) {
-        args[count++] = new (&buffers()[k])
-            halide_buffer_t{0,      nullptr, reinterpret_cast<uint8_t *>(t.impl()->data), 0,
-                            b.type, b.rank,  const_cast<halide_dimension_t *>(b.dims),    nullptr};
-    }
-    void add_scalar(const Plan &p, size_t k, const Attrs &attrs) {
-        const Plan::Scalar &scalar = p.scalars[k];
-        if (scalar.attr >= 0)
-            scalars[k].r = attrs.real(size_t(scalar.attr));
-        else if (scalar.integer_attr >= 0)
-            scalars[k].i = argument_of(p, k, attrs.integer(size_t(scalar.integer_attr)));
-        else
-            scalars[k].i = scalar.i;
-        args[count++] = &scalars[k];
-    }
-};
-
-// Returns the kernel's status.
-int try_kernel(const Plan &p, Arguments &a) {
-    return p.on_device ? call_on_device(p.kernel->fn, a.args, a.buffers(), p.inputs.size(),
-                                        p.outputs.size())
-                       : p.kernel->fn(a.args);
-}
+namespace {
 
 void call_kernel(const Plan &p, Arguments &a) {
     if (p.simulated) return simulated_device().run(p, a.args);
-    if (const int status = try_kernel(p, a)) failed(p.op->record.name, status);
+    if (const int status = p.kernel->fn(a.args)) kernel_failed(p.op->record.name, status);
 }
 
-// The tensors and attributes of a call.
-struct Operands {
-    const Plan &plan;
-    const Tensor *in;
-    const Attrs &attrs;
-    const Tensor *out;
+void move_to(const Operands &call, Arguments &a, int64_t i) {
+    for (size_t k = 0; k < call.buffers(); k++) {
+        a.buffers()[k].host = reinterpret_cast<uint8_t *>(call.tensor(k).impl()->data) +
+                              call.offset(k, i);
+    }
+}
 
-    void add_to(Arguments &a) const {
-        const size_t inputs = plan.inputs.size();
-        for (size_t k = 0; k < inputs; k++)
-            a.add_buffer(k, plan.inputs[k], in[k]);
-        for (size_t k = 0; k < plan.scalars.size(); k++)
-            a.add_scalar(plan, k, attrs);
-        for (size_t k = 0; k < plan.outputs.size(); k++)
-            a.add_buffer(inputs + k, plan.outputs[k], out[k]);
-    }
-    // Makes the buffers those of iteration i of the plan's loops.
-    void move_to(Arguments &a, int64_t i) const {
-        int64_t at[max_rank] = {};
-        const int rank = plan.loops.rank();
-        for (int d = rank; d-- > 0; i /= plan.loops[d])
-            at[d] = i % plan.loops[d];
-        const size_t inputs = plan.inputs.size();
-        for (size_t k = 0; k < inputs + plan.outputs.size(); k++) {
-            const Plan::Buffer &from = k < inputs ? plan.inputs[k] : plan.outputs[k - inputs];
-            const Tensor &t = k < inputs ? in[k] : out[k - inputs];
-            int64_t offset = 0;
-            for (int d = 0; d < rank; d++)
-                offset += at[d] * from.outer[d];
-            a.buffers()[k].host = reinterpret_cast<uint8_t *>(t.impl()->data) + offset;
-        }
-    }
-};
+// Makes the host's bytes of the tensors up to date.
+void bring_to_host(const Operands &call) {
+    const size_t inputs = call.plan.inputs.size();
+    for (size_t k = 0; k < inputs; k++)
+        call.in[k].impl()->before_read();
+    for (size_t k = 0; k < call.plan.outputs.size(); k++)
+        call.out[k].impl()->before_overwrite();
+}
 
 // Calls the kernel for iteration i; `closure` is the call's Operands.
 int call_iteration(void *, int i, uint8_t *closure) {
@@ -120,25 +68,27 @@ int call_iteration(void *, int i, uint8_t *closure) {
     announce_call(&call.plan);
     Arguments a;
     call.add_to(a);
-    call.move_to(a, i);
-    return try_kernel(call.plan, a);
+    move_to(call, a, i);
+    return call.plan.kernel->fn(a.args);
 }
 
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
     Operands operands{p, in, attrs, out};
     announce_call(&p);
+    if (p.on_device) return call_on_device(operands);
+    bring_to_host(operands);
     const int64_t iterations = p.loops.empty() ? 1 : p.loops.elements();
     if (p.parallel_loops && iterations <= INT32_MAX) {
         const int status = halide_do_par_for(nullptr, call_iteration, 0, int(iterations),
                                              reinterpret_cast<uint8_t *>(&operands));
-        if (status != 0) failed(p.op->record.name, status);
+        if (status != 0) kernel_failed(p.op->record.name, status);
         return;
     }
     Arguments a;
     operands.add_to(a);
     if (p.loops.empty()) return call_kernel(p, a);
     for (int64_t i = 0; i < iterations; i++) {
-        operands.move_to(a, i);
+        move_to(operands, a, i);
         call_kernel(p, a);
     }
 }

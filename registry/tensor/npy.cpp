@@ -188,7 +188,7 @@ bool holds_all(DType to, const Format &from) {
 }
 
 template<class From, class To> void copy_converted(const Tensor &bytes, const Tensor &to) {
-    const auto *p = static_cast<const From *>(bytes.raw());
+    const auto *p = static_cast<const From *>(bytes.bytes_to_read());
     std::copy(p, p + to.elements(), to.data<To>());
 }
 
@@ -227,7 +227,7 @@ Tensor read_elements(Source &s, const Format &f, const Shape &shape, uint64_t by
                                   : Tensor::empty({int64_t(bytes)}, DType::u8);
     s.read(read.raw(), bytes, "the data");
     if (f.dtype == DType::boolean) {
-        const auto *p = static_cast<const unsigned char *>(read.raw());
+        const auto *p = static_cast<const unsigned char *>(read.bytes_to_read());
         if (std::any_of(p, p + bytes, [](unsigned char b) { return b > 1; }))
             s.fail("a bool is neither 0 nor 1");
     }
@@ -374,7 +374,7 @@ void save_npy(const std::string &path, const Tensor &tensor) {
     AtomicFile file(path, Durability::to_system);
     file.write(start, sizeof(start));
     file.write(header);
-    file.write(t.raw(), t.bytes());
+    file.write(t.bytes_to_read(), t.bytes());
     file.commit();
 }
 

@@ -28,7 +28,7 @@ First *owner_of(Storage *s) {
 TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape, DType dtype) {
     auto *f = new (memory::allocate_uncounted(sizeof(First)))
         First{{{1}, nullptr, static_cast<char *>(data), shape, shape, dtype, true},
-              {{1}, data, bytes, pooled}};
+              {{1}, data, bytes, pooled, {!pooled}, {nullptr}}};
     f->tensor.storage = &f->storage;
     int64_t n = 1;
     for (int i = shape.rank(); i-- > 0;) {
@@ -42,16 +42,6 @@ TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape,
 template<class T> bool drop(T *counted) {
     return counted->references.load(std::memory_order_acquire) == 1 ||
            counted->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
-}
-
-// Returns the bytes from the first element to the end of the last.
-size_t span_bytes(const TensorImpl &t) {
-    int64_t last = 0;
-    for (int i = 0; i < t.shape.rank(); i++) {
-        if (t.shape[i] == 0) return 0;
-        last += (t.shape[i] - 1) * t.strides[i];
-    }
-    return size_t(last + 1) * bytes_of(t.dtype);
 }
 
 bool is_dense(const Shape &shape, const Shape &strides) {
@@ -109,6 +99,19 @@ char *element(const TensorImpl &t, const Shape &index) {
 
 }  // namespace
 
+size_t TensorImpl::span_bytes() const {
+    int64_t last = 0;
+    for (int i = 0; i < shape.rank(); i++) {
+        if (shape[i] == 0) return 0;
+        last += (shape[i] - 1) * strides[i];
+    }
+    return size_t(last + 1) * bytes_of(dtype);
+}
+
+bool TensorImpl::is_whole_storage() const {
+    return dense && size_t(shape.elements()) * bytes_of(dtype) == storage->bytes;
+}
+
 Tensor Tensor::make(Storage *storage, void *data, const Shape &shape, const Shape &strides,
                     DType dtype, bool dense) {
     auto *t = new (memory::allocate_uncounted(sizeof(TensorImpl))) TensorImpl;
@@ -128,6 +131,7 @@ void Tensor::release() {
     if (impl_ != &owner->tensor) memory::release_uncounted(impl_);
     if (!drop(s)) return;
     if (CallListener *listener = call_listener()) listener->released(*s);
+    delete s->device.load(std::memory_order_acquire);
     if (s->pooled) memory::release(s->data);
     memory::release_uncounted(owner);
 }
@@ -151,6 +155,7 @@ Tensor Tensor::full(const Shape &shape, double value, DType dtype) {
 }
 
 void Tensor::fill(double value) const {
+    impl_->before_overwrite();
     if (value == 0 && !std::signbit(value)) {
         std::memset(impl_->data, 0, bytes());
     } else {
@@ -198,7 +203,7 @@ Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DTyp
     TensorImpl *t = new_first(data, 0, false, shape, dtype);
     t->strides = strides;
     t->dense = is_dense(shape, strides);
-    t->storage->bytes = span_bytes(*t);
+    t->storage->bytes = t->span_bytes();
     return Tensor(t);
 }
 
@@ -217,6 +222,7 @@ Tensor Tensor::with_memory(DType dtype, const Shape &shape, const Shape &strides
 
 double Tensor::at(const Shape &index) const {
     if (call_listener()) report_access();
+    impl_->before_read();
     const char *p = element(*impl_, index);
     return visit_dtype(dtype(), [&](auto zero) {
         return convert<double>(*reinterpret_cast<const decltype(zero) *>(p));
@@ -225,6 +231,7 @@ double Tensor::at(const Shape &index) const {
 
 void Tensor::set(const Shape &index, double value) const {
     if (call_listener()) report_access();
+    impl_->before_write();
     char *p = element(*impl_, index);
     visit_dtype(dtype(), [&](auto zero) {
         *reinterpret_cast<decltype(zero) *>(p) = convert<decltype(zero)>(value);
@@ -233,6 +240,7 @@ void Tensor::set(const Shape &index, double value) const {
 
 template<class T> T Tensor::item() const {
     if (call_listener()) report_access();
+    impl_->before_read();
     if (elements() != 1)
         throw ShapeError("tensor", "item() of shape " + shape().text() + ", expected one element");
     return visit_dtype(dtype(), [&](auto zero) {
@@ -247,13 +255,14 @@ template<class T> Tensor Tensor::from(const std::vector<T> &values, const Shape 
                                        std::to_string(shape.elements()));
     }
     Tensor t = empty(shape, dtype_for<T>::value);
-    std::copy(values.begin(), values.end(), t.data<T>());
+    std::copy(values.begin(), values.end(), reinterpret_cast<T *>(t.impl_->data));
+    if (call_listener()) t.report_access();
     return t;
 }
 
 bool Tensor::overlaps(const Tensor &o) const {
-    const size_t a = span_bytes(*impl_);
-    const size_t b = span_bytes(*o.impl_);
+    const size_t a = impl_->span_bytes();
+    const size_t b = o.impl_->span_bytes();
     return a && b && impl_->data < o.impl_->data + b && o.impl_->data < impl_->data + a;
 }
 

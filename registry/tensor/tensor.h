@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "registry/tensor/call_listener.h"
+#include "registry/tensor/device_copy.h"
 #include "registry/tensor/dtype.h"
 #include "registry/tensor/index.h"
 #include "registry/tensor/shape.h"
@@ -20,6 +21,10 @@ struct Storage {
     void *data = nullptr;
     size_t bytes = 0;
     bool pooled = true;  // false: `data` belongs to the caller
+    // The host's code has the address, and may read and write through it at any time. So a device
+    // receives the bytes for each of its calls, and gives them back after it.
+    std::atomic<bool> exposed{false};
+    std::atomic<DeviceCopy *> device{nullptr};  // owned; null until a device uses the memory
 };
 
 // The object that handles point to. It is public because dispatch reads it on every call.
@@ -30,6 +35,29 @@ struct TensorImpl {
     Shape shape, strides;  // strides in elements, never negative; 0: broadcast
     DType dtype = DType::f32;
     bool dense = true;  // contiguous: row-major without gaps
+
+    // Returns the bytes from the first element to the end of the last one; 0 without elements.
+    size_t span_bytes() const;
+
+    // To be called before the host reads elements, writes some, or writes all of them. Without a
+    // device each costs one comparison.
+    void before_read() const {
+        if (device()) [[unlikely]]
+            device()->fetch();
+    }
+    void before_write() const {
+        if (device()) [[unlikely]]
+            device()->fetch_to_write(false);
+    }
+    void before_overwrite() const {
+        if (device()) [[unlikely]]
+            device()->fetch_to_write(is_whole_storage());
+    }
+    // Returns true if writing all elements writes every byte of the storage.
+    bool is_whole_storage() const;
+
+private:
+    DeviceCopy *device() const { return storage->device.load(std::memory_order_acquire); }
 };
 
 class Tensor {
@@ -77,17 +105,37 @@ public:
     size_t bytes() const { return size_t(elements()) * bytes_of(dtype()); }
     bool dense() const { return impl_->dense; }
 
-    // A listener takes this and data() for an access of the host.
+    // Returns the address of element [0,0,...], to read and write as long as the tensor lives. A
+    // device then copies the memory for each of its calls; see forget_addresses(). A listener takes
+    // this and data() for an access of the host.
     void *raw() const {
         if (call_listener()) [[unlikely]]
             report_access();
+        impl_->storage->exposed.store(true, std::memory_order_relaxed);
+        impl_->before_write();
         return impl_->data;
     }
-    // Returns the address of element [0,0,...]. Throws DTypeError if T is not the tensor's dtype.
+    // Throws DTypeError if T is not the tensor's dtype.
     template<class T> T *data() const {
-        if (dtype_for<std::remove_const_t<T>>::value != impl_->dtype)
-            wrong_dtype(dtype_for<std::remove_const_t<T>>::value);
+        check_dtype<T>();
         return static_cast<T *>(raw());
+    }
+    // As data(), to read until the tensor is written the next time: a copy on a device stays valid.
+    template<class T> const T *values() const {
+        check_dtype<T>();
+        return static_cast<const T *>(bytes_to_read());
+    }
+    const void *bytes_to_read() const {
+        if (call_listener()) [[unlikely]]
+            report_access();
+        impl_->before_read();
+        return impl_->data;
+    }
+    // Promises that nobody uses an address that data() or raw() returned for this memory: from now
+    // on a device may keep its copy.
+    void forget_addresses() const {
+        Storage &s = *impl_->storage;
+        if (s.pooled) s.exposed.store(false, std::memory_order_relaxed);
     }
     // Returns the only element, converted to T. Throws ShapeError unless there is exactly one.
     template<class T = double> T item() const;
@@ -138,6 +186,10 @@ private:
     explicit Tensor(TensorImpl *p) : impl_(p) {}
     static Tensor make(Storage *storage, void *data, const Shape &shape, const Shape &strides,
                        DType dtype, bool dense);
+    template<class T> void check_dtype() const {
+        constexpr DType asked = dtype_for<std::remove_const_t<T>>::value;
+        if (asked != impl_->dtype) wrong_dtype(asked);
+    }
     [[noreturn]] void wrong_dtype(DType asked) const;
     void report_access() const;
     void release();

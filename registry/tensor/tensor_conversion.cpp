@@ -8,12 +8,12 @@ namespace halyard {
 template<class T> std::vector<T> Tensor::to_vector() const {
     const UnrecordedMethods numbers_only;
     const Tensor t = dtype() == dtype_for<T>::value ? contiguous() : to(dtype_for<T>::value);
-    return std::vector<T>(t.data<T>(), t.data<T>() + t.elements());
+    return std::vector<T>(t.values<T>(), t.values<T>() + t.elements());
 }
 
 Tensor Tensor::copy() const {
     Tensor t = empty(shape(), dtype());
-    copy_elements(*t.impl_, *impl_);
+    copy_elements(t, *this);
     if (CallListener *listener = call_listener()) listener->copied(t, *this);
     if (const MethodRecorder record = method_recorder())
         record(*this, t, {TensorMethod::Kind::copied, "copy"});
@@ -22,7 +22,7 @@ Tensor Tensor::copy() const {
 
 Tensor Tensor::to(DType dtype) const {
     Tensor t = empty(shape(), dtype);
-    copy_elements(*t.impl_, *impl_);
+    copy_elements(t, *this);
     if (CallListener *listener = call_listener()) listener->copied(t, *this);
     if (const MethodRecorder record = method_recorder())
         record(*this, t, {TensorMethod::Kind::copied, "to"});
@@ -47,7 +47,7 @@ void Tensor::assign(const Tensor &from) const {
     {
         const UnrecordedMethods elements_only;
         const ListenerScope unheard(nullptr);
-        copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
+        copy_elements(*this, overlaps(from) ? from.copy() : from);
     }
     if (CallListener *listener = call_listener()) listener->copied(*this, from);
 }

@@ -130,9 +130,15 @@ void copy_parallel(To *to, const From *from, const Loops &l, int64_t elements) {
 
 }  // namespace
 
-void copy_elements(const TensorImpl &to, const TensorImpl &from) {
+void copy_elements(const Tensor &target, const Tensor &source) {
+    const TensorImpl &to = *target.impl();
+    const TensorImpl &from = *source.impl();
     const int64_t elements = to.shape.elements();
     if (elements == 0) return;
+    DeviceCopy *const elsewhere = from.storage->device.load(std::memory_order_acquire);
+    if (elsewhere && elsewhere->copy_elements(target, source)) return;
+    from.before_read();
+    to.before_overwrite();
     if (to.dense && from.dense && to.dtype == from.dtype && elements < parallel_elements) {
         std::memcpy(to.data, from.data, size_t(elements) * bytes_of(to.dtype));
         return;

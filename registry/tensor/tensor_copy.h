@@ -6,6 +6,6 @@ namespace halyard {
 
 // Writes from's elements, converted to to's dtype (registry/tensor/convert.h), into to's memory.
 // The shapes agree, and the memories don't overlap.
-void copy_elements(const TensorImpl &to, const TensorImpl &from);
+void copy_elements(const Tensor &to, const Tensor &from);
 
 }  // namespace halyard

@@ -1,5 +1,5 @@
 // Runs an op's CUDA kernels on the PTX machine, which needs no GPU (gpu/machine/machine.h), through
-// Halide's own run time: only the driver below it is the model. Results are compared with the
+// the device run time: only the driver below it is the model. Results are compared with the
 // reference, and what the machine finds is a failure.
 #include <algorithm>
 #include <functional>
@@ -12,6 +12,7 @@
 #include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/device.h"
 #include "registry/dispatch/force.h"
+#include "registry/gpu/gpu.h"
 #include "tools/check/check.h"
 #include "tools/check/record.h"
 #include "tools/check/specials.h"
@@ -20,7 +21,7 @@
 namespace halyard::check {
 namespace {
 
-// The driver below Halide's run time.
+// The driver below the device run time.
 class ModelDriver {
 public:
     // Throws DeviceError if it can't be opened.
@@ -41,8 +42,8 @@ private:
     ModelDriver() {
         use_model_cuda_driver();
         findings_ = reinterpret_cast<const char *(*)()>(cuda_symbol("halyard_cuda_model_findings"));
-        // Halide's pool would hide accesses beyond a buffer, and reads of what nobody wrote.
-        halide_reuse_device_allocations(nullptr, false);
+        // Kept blocks would hide accesses beyond a buffer, and reads of what nobody wrote.
+        gpu::keep_released_blocks(false);
     }
 
     const char *(*findings_)() = nullptr;

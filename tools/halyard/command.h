@@ -15,6 +15,7 @@ void add_run(CLI::App &app, Run &run);
 void add_explain(CLI::App &app, Run &run);
 void add_export(CLI::App &app, Run &run);
 void add_graph(CLI::App &app, Run &run);
+void add_devices(CLI::App &app, Run &run);
 void add_docs(CLI::App &app, Run &run);
 void add_lower(CLI::App &app, Run &run);
 void add_compile(CLI::App &app, Run &run);

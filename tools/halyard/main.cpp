@@ -12,6 +12,7 @@
 #include "registry/base/version.h"
 #include "registry/dispatch/device.h"
 #include "registry/op/author_location.h"
+#include "tools/gpu/cuda_kernels.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/own_process.h"
@@ -74,6 +75,7 @@ void add_subcommands(CLI::App &app, halyard::command::Run &run) {
     add_ops(app, run);
     add_run(app, run);
     add_explain(app, run);
+    add_devices(app, run);
     add_docs(app, run);
     add_graph(app, run);
     add_lower(app, run);
@@ -125,6 +127,7 @@ int main(int argc, char **argv) {
             return 0;
         }
         provide_opencl_cache();
+        make_cuda_kernels();
         set_author_location(reference_location);
         if (threads >= 0)
             set_threads(threads);

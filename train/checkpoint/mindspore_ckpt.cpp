@@ -315,7 +315,8 @@ void save_mindspore_ckpt(const std::string &path, const NamedTensors &all) {
         const Tensor dense = t.contiguous();
         const auto type = std::find_if(std::begin(types), std::end(types),
                                        [&](auto &x) { return x.second == t.dtype(); });
-        write(name, type->first, t.shape(), (const char *)dense.raw(), int64_t(dense.bytes()));
+        write(name, type->first, t.shape(), static_cast<const char *>(dense.bytes_to_read()),
+              int64_t(dense.bytes()));
     }
     for (auto &[key, value] : all.metadata)
         write_text(key, value);

@@ -48,7 +48,7 @@ class Checksum {
 public:
     Checksum() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
     void add(const void *data, size_t bytes) { XXH3_64bits_update(state_.get(), data, bytes); }
-    void add(const Tensor &t) { add(t.raw(), t.bytes()); }
+    void add(const Tensor &t) { add(t.bytes_to_read(), t.bytes()); }
     std::string text() const {
         char digits[20];
         std::snprintf(digits, sizeof digits, "%016llx",
@@ -215,7 +215,7 @@ void save_safetensors(const std::string &path, const NamedTensors &all) {
     file.write(start);
     file.write(text);
     for (const Tensor &t : dense)
-        file.write(t.raw(), t.bytes());
+        file.write(t.bytes_to_read(), t.bytes());
     file.commit();
 }
 

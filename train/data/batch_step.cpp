@@ -57,7 +57,8 @@ Tensor stack(const std::vector<Row> &rows, size_t column) {
         }
     }
     const auto copy = [&](int64_t i) {
-        std::memcpy(to + size_t(i) * bytes, rows[size_t(i)][column].contiguous().raw(), bytes);
+        const Tensor row = rows[size_t(i)][column].contiguous();
+        std::memcpy(to + size_t(i) * bytes, row.bytes_to_read(), bytes);
     };
     constexpr size_t worth_sharing = 1 << 20;
     const auto n = int64_t(rows.size());
@@ -67,6 +68,7 @@ Tensor stack(const std::vector<Row> &rows, size_t column) {
         for (int64_t i = 0; i < n; i++)
             copy(i);
     }
+    out.forget_addresses();
     return out;
 }
 

@@ -1,5 +1,6 @@
 #include "dsl/ascend/lowering/values.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "registry/base/error.h"
@@ -283,6 +284,37 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     return r;
 }
 
+// Returns one number for each row as blocks of another type. vec_dup takes no numbers of 8 bits, so
+// the numbers are converted before they become blocks.
+Value Values::converted_numbers(const Value &a, DType to, Round round) {
+    const std::vector<int64_t> &extents = space_.extents();
+    std::vector<size_t> dimensions;
+    for (size_t d = 0; d < extents.size(); d++)
+        if (a.operand.stride[d] && extents[d] > 1) dimensions.push_back(d);
+    std::stable_sort(dimensions.begin(), dimensions.end(),
+                     [&](size_t x, size_t y) { return a.operand.stride[x] > a.operand.stride[y]; });
+    std::vector<int64_t> shape;
+    Operand from{a.operand.ref, {}, a.operand.scope};
+    for (size_t d : dimensions) {
+        shape.push_back(extents[d]);
+        from.stride.push_back(a.operand.stride[d]);
+    }
+    if (shape.empty() || from.stride.back() != 1) {
+        shape.push_back(1);
+        from.stride.push_back(1);
+    }
+    Vectors numbers(w_, shape);
+    Values lowered(w_, numbers, chip_, load_, scalar_);
+    const Operand made =
+        lowered.converted({false, from, {}, a.dtype, false}, to, nullptr, round).operand;
+    Operand per_row{made.ref, std::vector<int64_t>(extents.size(), 0)};
+    for (size_t k = 0; k < dimensions.size(); k++)
+        per_row.stride[dimensions[k]] = made.stride[k];
+    const Value blocks = owned(space_.broadcast(per_row), to);
+    numbers.give_back(made);
+    return blocks;
+}
+
 // Converts by way of f16 or f32 if the chip has no direct conversion.
 Value Values::converted(Value a, DType to, const Operand *into, Round round) {
     if (a.dtype == to) return a;
@@ -299,6 +331,7 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
     }
     if (!is_float(a.dtype) && bytes_of(to) == 1)
         throw NotVectorizable("conversions to 8 bits saturate, integers wrap");
+    if (is_per_row(a) && bytes_of(a.dtype) == 1) return converted_numbers(a, to, round);
     const auto direct = [&](DType from, DType target) {
         return chip_.takes(std::string("vec_conv.") + name_of(from), target);
     };

@@ -76,6 +76,7 @@ private:
     Value complement(Value a, const Operand *into);
     Value unary(dv::VecOp op, Value a, const Operand *into);
     Value converted(Value a, DType to, const Operand *into, dv::Round round = dv::Round::none);
+    Value converted_numbers(const Value &a, DType to, dv::Round round);
     Value select(const Halide::Expr &condition, Value x, Value y, const Operand *into);
     void make_comparable(dv::CmpOp &op, Value &a, Value &b);
     Value compared(dv::CmpOp op, Value a, Value b, Value x, Value y, const Operand *into);

@@ -1,6 +1,7 @@
 // Tests programs of random small contractions: sums of products, sums and maxima over any
 // dimensions of two tensors of any ranks and layouts. All numbers are so short that every
 // sum is exact in f32.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ struct Contraction {
     std::string x_in_memory, w_in_memory;  // the same, in the order of their strides
     std::map<char, int> extents;
     std::string chip = "ascend910";
+    bool of_bytes = false;  // x is u8 and w i8, y i32
 
     std::string reduced() const {
         std::string all;
@@ -41,7 +43,7 @@ struct Contraction {
                         " kind " + std::to_string(int(kind));
         for (auto &[letter, extent] : extents)
             s += std::string(" ") + letter + "=" + std::to_string(extent);
-        return s + " " + chip;
+        return s + " " + chip + (of_bytes ? " of bytes" : "");
     }
 };
 
@@ -52,6 +54,9 @@ std::string signature_of(const Contraction &c) {
             s += (s.empty() ? "" : ",") + std::string(1, letter);
         return "[" + s + "]";
     };
+    if (c.of_bytes) {
+        return "x:u8" + dimensions(c.x) + " w:i8" + dimensions(c.w) + " -> y:i32" + dimensions(c.y);
+    }
     return "x" + dimensions(c.x) + " w" + dimensions(c.w) + " -> y" + dimensions(c.y);
 }
 
@@ -59,7 +64,10 @@ struct ContractionOp : Op {
     const Contraction c;
     explicit ContractionOp(const Contraction &from)
         : Op("contraction", signature_of(from)), c(from) {
-        dtypes = {"f32", "f16", "i32"};
+        if (from.of_bytes)
+            dtypes = {"i32"};
+        else
+            dtypes = {"f32", "f16", "i32"};
         any_strides = true;
     }
     Func x = input("x"), w = input("w");
@@ -84,16 +92,18 @@ struct ContractionOp : Op {
             std::vector<Expr> at;
             for (const char letter : letters)
                 at.insert(at.begin(), index.at(letter));
-            return f(at);
+            return c.of_bytes ? Halide::cast<int32_t>(f(at)) : f(at);
         };
         const Expr first = element(x, c.x);
         const Expr second = element(w, c.w);
+        const Expr zero = c.of_bytes ? Expr(0) : 0_r;
+        const Expr one = c.of_bytes ? Expr(1) : 1_r;
         if (c.kind == Kind::largest) {
-            all(vars) = -1000_r;
+            all(vars) = -1000 * one;
             all(vars) = max(all(vars), first - second);
         } else
             all(vars) += c.kind == Kind::sums ? first + second : first * second;
-        y(vars) = c.kind == Kind::products_and_more ? max(all(vars), 0_r) + 1_r : all(vars);
+        y(vars) = c.kind == Kind::products_and_more ? max(all(vars), zero) + one : all(vars);
     }
     void reference(Problem &) const override {}
 };
@@ -110,16 +120,19 @@ FixedCall::Layout layout(const Contraction &c, const std::string &letters,
     return all;
 }
 
-// Returns a quarter from -1 to 1, or four times as much if the dtype has no fractions.
+// Returns a quarter from -1 to 1, or four times as much if the dtype has no fractions, and 200 more
+// if it has no negative numbers.
 double value_at(DType t, size_t tensor, int64_t at) {
     const double whole = double((at * 7 + at / 5 * 3 + int64_t(tensor) * 11) % 9 - 4);
-    return is_float(t) ? whole / 4 : whole;
+    return is_float(t) ? whole / 4 : t == DType::u8 ? whole + 200 : whole;
 }
 
 void put(std::vector<uint8_t> &memory, DType t, int64_t at, double value) {
     if (t == DType::f16) {
         const float16 half(static_cast<float>(value));
         std::memcpy(&memory[size_t(at) * 2], &half, 2);
+    } else if (bytes_of(t) == 1) {
+        memory[size_t(at)] = uint8_t(int(value));
     } else if (t == DType::i32) {
         const int32_t whole = int32_t(value);
         std::memcpy(&memory[size_t(at) * 4], &whole, 4);
@@ -145,7 +158,7 @@ double get(const std::vector<uint8_t> &memory, DType t, int64_t at) {
 }
 
 // The results in double, dense.
-std::vector<double> results_of(const Contraction &c, DType t) {
+std::vector<double> results_of(const Contraction &c, DType of_x, DType of_w) {
     const auto offset = [&](const std::map<char, int> &index, const std::string &in_memory) {
         int64_t at = 0;
         for (const char letter : in_memory)
@@ -160,8 +173,8 @@ std::vector<double> results_of(const Contraction &c, DType t) {
     for (auto &[letter, extent] : c.extents)
         index[letter] = 0;
     for (bool more = true; more;) {
-        const double a = value_at(t, 0, offset(index, c.x_in_memory));
-        const double b = value_at(t, 1, offset(index, c.w_in_memory));
+        const double a = value_at(of_x, 0, offset(index, c.x_in_memory));
+        const double b = value_at(of_w, 1, offset(index, c.w_in_memory));
         double &into = y[size_t(offset(index, c.y))];
         into = c.kind == Kind::largest ? std::max(into, a - b)
                : c.kind == Kind::sums  ? into + a + b
@@ -182,19 +195,28 @@ std::vector<double> results_of(const Contraction &c, DType t) {
     return y;
 }
 
-// Compiles and simulates the contraction, and returns how its result is wrong.
-std::string error_of(const Contraction &c, const std::string &dtypes) {
+std::shared_ptr<FixedCall> call_of(const Contraction &c) {
     auto call = std::make_shared<FixedCall>();
     call->inputs = {layout(c, c.x, c.x_in_memory), layout(c, c.w, c.w_in_memory)};
     call->outputs = {layout(c, c.y, c.y)};
     call->chip = c.chip;
+    return call;
+}
+
+Compiled compiled_for(const Contraction &c, const std::string &dtypes) {
     Instance instance;
     instance.backend = "ascend";
     instance.dtypes = dtypes;
-    instance.call = call;
+    instance.call = call_of(c);
     OpTable ops;
     ops.add<ContractionOp>(c);
-    const Compiled compiled = compile(ops, "contraction", instance);
+    return compile(ops, "contraction", instance);
+}
+
+// Compiles and simulates the contraction, and returns how its result is wrong.
+std::string error_of(const Contraction &c, const std::string &dtypes) {
+    const Compiled compiled = compiled_for(c, dtypes);
+    const std::shared_ptr<FixedCall> call = call_of(c);
     const auto &tensors = compiled.lowered.programs[0].tensors;
     std::vector<std::vector<uint8_t>> memory;
     std::vector<dv::Binding> gm;
@@ -213,7 +235,7 @@ std::string error_of(const Contraction &c, const std::string &dtypes) {
         const dv::SimResult result = dv::simulate(program, gm, {}, options);
         if (!result.ok()) return dv::to_text(result.issues);
     }
-    const std::vector<double> want = results_of(c, tensors[2].dtype);
+    const std::vector<double> want = results_of(c, tensors[0].dtype, tensors[1].dtype);
     for (size_t i = 0; i < want.size(); i++) {
         const double got = get(memory[2], tensors[2].dtype, int64_t(i));
         const double wanted = dtypes == "f16" ? double(float(float16(float(want[i])))) : want[i];
@@ -274,17 +296,30 @@ class Contractions : public testing::TestWithParam<const char *> {};
 
 TEST_P(Contractions, OfRandomDimensionsAreExact) {
     Generator generator(1);
+    const bool of_bytes = GetParam() == std::string("bytes");
     for (int i = 0; i < 100; i++) {
-        const Contraction c = generator.next();
+        Contraction c = generator.next();
+        c.of_bytes = of_bytes;
         try {
-            EXPECT_EQ(error_of(c, GetParam()), "") << i << ": " << c.text();
+            EXPECT_EQ(error_of(c, of_bytes ? "i32" : GetParam()), "") << i << ": " << c.text();
         } catch (const Error &e) {
             ADD_FAILURE() << i << ": " << c.text() << ": " << e.what();
         }
     }
 }
-INSTANTIATE_TEST_SUITE_P(All, Contractions, testing::Values("f32", "f16", "i32"),
+INSTANTIATE_TEST_SUITE_P(All, Contractions, testing::Values("f32", "f16", "i32", "bytes"),
                          [](const auto &p) { return std::string(p.param); });
+
+// One element of GM at a time would take more than a thousand times as long.
+TEST(Contractions, ProductsOfBytesNeedNoScalarUnit) {
+    Contraction c{
+        Kind::products, "mk", "kn", "mn", "mk", "kn", {{'m', 126}, {'k', 24}, {'n', 256}}};
+    c.of_bytes = true;
+    for (const char *chip : {"ascend910", "ascend310", "ascend910b"}) {
+        c.chip = chip;
+        EXPECT_THAT(compiled_for(c, "i32").lowered.warnings, testing::IsEmpty()) << chip;
+    }
+}
 
 // A product of a matrix and a vector, of all sizes around fractals.
 TEST(Contractions, ProductsWithAVectorAreExact) {

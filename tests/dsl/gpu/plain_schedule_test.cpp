@@ -9,7 +9,10 @@
 
 #include "bench/harness/case.h"
 #include "dsl/all_ops.h"
+#include "dsl/kernel.h"
+#include "dsl/lower.h"
 #include "primitives/library.h"
+#include "registry/base/temporary_folder.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/force.h"
 #include "tools/check/check.h"
@@ -73,6 +76,26 @@ template<class T> std::vector<std::string> failures() {
     const Report r = run_check(op, "cuda", check_cuda, {});
     EXPECT_GT(r.passed, 6) << "samples, special values and exact mode";
     return r.failures;
+}
+
+// Returns the number of the op's kernels in OpenCL C.
+template<class T> size_t kernels_of() {
+    Instance i;
+    i.backend = "opencl";
+    i.dtypes = "f32";
+    Kernel kernel(std::make_unique<T>(), i);
+    const TemporaryFolder folder("halyard_plain_schedule");
+    const std::string text = text_of(kernel, "opencl", (folder.path / "scratch").string());
+    size_t kernels = 0;
+    for (size_t at = 0; (at = text.find("__kernel void _kernel", at)) != std::string::npos; at++)
+        kernels++;
+    return kernels;
+}
+
+// What two outputs read is a kernel of its own.
+TEST(PlainSchedule, ASumIsPartOfTheKernelOfItsOutput) {
+    EXPECT_EQ(kernels_of<SingleSums>(), 2);
+    EXPECT_EQ(kernels_of<TupleSums>(), 3);
 }
 
 TEST(PlainSchedule, SumsAreTrees) {

@@ -9,14 +9,17 @@
 #include "nn/loss.h"
 #include "nn/wrap.h"
 #include "primitives/autograd/tape.h"
+#include "primitives/context.h"
+#include "registry/dispatch/device.h"
 #include "registry/tensor/npy.h"
 #include "tests/train/hash_weights.h"
+#include "tests/train/lenet5_on_gpu.h"
 #include "train/data/sources.h"
 #include "train/formats/idx.h"
 #include "train/model.h"
 
 using namespace halyard;
-using testing_inputs::hash_uniform;
+using testing_inputs::golden_batch;
 using testing_inputs::set_hash_weights;
 
 namespace {
@@ -29,17 +32,6 @@ double gap(const Tensor &a, const Tensor &b) {
     for (size_t i = 0; i < x.size() && i < y.size(); i++)
         worst = std::max(worst, std::abs(x[i] - y[i]));
     return worst;
-}
-
-struct Batch {
-    Tensor x, y;
-};
-
-Batch golden_batch() {
-    std::vector<int32_t> labels(32);
-    for (int i = 0; i < 32; i++)
-        labels[size_t(i)] = i * 7 % 10;
-    return {hash_uniform({32, 1, 32, 32}, 100), Tensor::from(labels, {32})};
 }
 
 nlohmann::json golden_run(const std::string &file) {
@@ -83,6 +75,14 @@ TEST(LeNet5, TenStepsMatchMindSpore) {
         EXPECT_NEAR(step(x, y).item(), loss, 2e-6);
     for (const Parameter &p : weights)
         EXPECT_LT(gap(p, golden.at("after10_" + p.name())), 5e-7) << p.name();
+}
+
+TEST(LeNet5, StaysOnTheGpu) {
+    if (opencl_devices() == 0) GTEST_SKIP() << "no OpenCL device";
+    const ExecutionMode mode_before = get_context().mode;
+    set_context({.mode = PYNATIVE_MODE});
+    testing_inputs::expect_to_stay_on("opencl", 10);
+    set_context({.mode = mode_before});
 }
 
 // Trains twelve batches of 8, with an update every four.

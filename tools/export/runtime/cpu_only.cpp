@@ -1,6 +1,7 @@
 // The devices of an exported library: there is only the CPU.
 #include "registry/base/error.h"
 #include "registry/dispatch/device.h"
+#include "registry/dispatch/kernel_maker.h"
 #include "registry/dispatch/registry.h"
 #include "registry/dispatch/simulated.h"
 
@@ -15,8 +16,12 @@ bool narrows_on_ascend() {
     return false;
 }
 
-int call_on_device(KernelFn, void **, halide_buffer_t *, size_t, size_t) {
+void call_on_device(const Operands &) {
     throw DeviceError("device", "an exported library has kernels for the CPU only");
+}
+
+KernelMaker *kernel_maker(const std::string &) {
+    return nullptr;
 }
 
 SimulatedDevice &simulated_device() {

@@ -194,7 +194,7 @@ void add_explain(CLI::App &app, Run &selected) {
     sub->add_option("--attr,-a", o->attrs, "Attribute: axis=1")->allow_extra_args(false);
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device,
-                    "cpu, opencl, or simulated: " + ascend_names());
+                    "cpu, opencl, cuda, or simulated: " + ascend_names());
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
     sub->add_flag("--price", o->price, "Measure what each candidate, copy and cast costs");

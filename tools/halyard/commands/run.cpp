@@ -274,7 +274,7 @@ void add_run(CLI::App &app, Run &selected) {
                     "Read an input as this dtype: x=bf16 takes uint16 files as the bits of bf16")
         ->allow_extra_args(false);
     sub->add_option("--device,--backend", o->device,
-                    "cpu, opencl, or simulated: " + ascend_names());
+                    "cpu, opencl, cuda, or simulated: " + ascend_names());
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
     sub->callback([o, &selected] { selected = [o] { return run(*o); }; });

@@ -240,9 +240,9 @@ void add_train(CLI::App &app, Run &selected) {
         ->required()
         ->check(CLI::IsMember(network_names()));
     sub->add_option("--device,--backend", o->device,
-                    "cpu, or simulated, in f16 with f32 weights and a scaled loss: " +
+                    "cpu, opencl, cuda, or simulated, in f16 with f32 weights and a scaled loss: " +
                         ascend_names())
-        ->check(cpu_or_ascend());
+        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda"}));
     sub->add_option("--data", o->data,
                     "Folder of the training data: digits (MNIST's files), images in "
                     "train/ and test/ by class, or texts");

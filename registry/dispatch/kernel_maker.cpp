@@ -1,0 +1,24 @@
+#include "registry/dispatch/kernel_maker.h"
+
+#include <atomic>
+
+#include "registry/dispatch/plan_generation.h"
+
+namespace halyard {
+namespace {
+
+std::atomic<KernelMaker *> current = nullptr;
+
+}  // namespace
+
+void set_kernel_maker(KernelMaker *maker) {
+    current = maker;
+    invalidate_plans();
+}
+
+KernelMaker *kernel_maker(const std::string &backend) {
+    KernelMaker *const maker = current.load(std::memory_order_acquire);
+    return maker && maker->backend() == backend ? maker : nullptr;
+}
+
+}  // namespace halyard

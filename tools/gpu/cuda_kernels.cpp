@@ -1,0 +1,65 @@
+#include "tools/gpu/cuda_kernels.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "dsl/gpu/gpu_kernels.h"
+#include "dsl/kernel.h"
+#include "dsl/op.h"
+#include "registry/dispatch/kernel_maker.h"
+
+namespace halyard {
+namespace {
+
+constexpr const char *cuda = "cuda";
+
+class CudaKernels final : public KernelMaker {
+public:
+    std::string backend() const override { return cuda; }
+
+    std::string no_kernel_reason(const RegisteredOp &op, const std::string &dtypes) override {
+        const OpPtr source = op_table().make(op.record.name);
+        return source ? gpu::no_kernel_reason(*source, dtypes)
+                      : "its op file isn't part of this program";
+    }
+
+    const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) override {
+        const std::lock_guard lock(mutex_);
+        const auto [at, is_new] = made_.try_emplace({op.record.name, dtypes});
+        if (is_new) {
+            try {
+                at->second = compiled(op.record.name, dtypes);
+            } catch (...) {
+                made_.erase(at);
+                throw;
+            }
+        }
+        return at->second;
+    }
+
+private:
+    static KernelEntry compiled(const std::string &name, const std::string &dtypes) {
+        Instance i;
+        i.backend = cuda;
+        i.dtypes = dtypes;
+        OpPtr op = op_table().make(name);
+        i.variant = gpu::variant(*op);
+        Kernel kernel(std::move(op), i);
+        return {name,         cuda, dtypes, i.variant, i.isa, kernel.lanes, i.tunables.values(),
+                kernel.load()};
+    }
+
+    // Not held over fork(): a compilation forks, and a child can't use a device anyway.
+    std::mutex mutex_;
+    std::map<std::pair<std::string, std::string>, KernelEntry> made_;  // by op and dtypes
+};
+
+}  // namespace
+
+void make_cuda_kernels() {
+    static CudaKernels &maker = *new CudaKernels;  // threads may call ops while a program ends
+    set_kernel_maker(&maker);
+}
+
+}  // namespace halyard
