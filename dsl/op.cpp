@@ -125,7 +125,9 @@ void Op::algorithm(const Build &) {
 }
 
 void Op::schedule(const Gpu &) {
-    gpu::plain_schedule(out);
+    std::vector<Func> stored = out;
+    stored[0] = store();
+    gpu::plain_schedule(stored);
 }
 
 void Op::define(const Build &build) {

@@ -174,7 +174,7 @@ void plain_schedule(const std::vector<Func> &outputs) {
     const Functions all = Halide::Internal::build_environment(roots);
     for (const auto &[name, function] : all) {
         const bool is_output = output_names.count(name) > 0;
-        if (!function.has_update_definition() && !is_output) continue;
+        if (!is_output && !function.has_update_definition()) continue;
         Func f(function);
         const bool is_one_kernel = !is_output && f.dimensions() > 0 &&
                                    updates_stay_in_place(function);

@@ -285,6 +285,11 @@ void copy_predicate(const Step &s, Warp &w, uint32_t mask) {
     to = (to & ~mask) | (w.predicates[s.a] & mask);
 }
 
+void set_predicate(const Step &s, Warp &w, uint32_t mask) {
+    uint32_t &to = w.predicates[s.to];
+    to = (to & ~mask) | (s.offset != 0 ? mask : 0);
+}
+
 // mov.b64 d, {a, b}: the first part has the lowest bits. `offset` is the bits of a part.
 void join_parts(const Step &s, Warp &w, uint32_t mask) {
     const uint64_t ones = (uint64_t(1) << s.offset) - 1;
@@ -322,8 +327,12 @@ void move(Decoder &d) {
     d.require_operands(2);
     if (type == "pred") {
         d.step.to = d.predicate(0);
-        d.step.a = d.predicate(1);
-        d.step.execute = copy_predicate;
+        const bool is_number = d.operand(1).kind == Operand::Kind::number;
+        if (is_number)
+            d.step.offset = d.operand(1).bits != 0 ? 1 : 0;
+        else
+            d.step.a = d.predicate(1);
+        d.step.execute = is_number ? set_predicate : copy_predicate;
     } else if (bytes_of(type) < 2) {
         d.refuse();
     } else if (d.operand(1).kind == Operand::Kind::vector) {

@@ -75,7 +75,7 @@ std::string requested_backend(const RegisteredOp &op, const std::string &dtypes)
 }
 
 std::string stays_on_cpu(const RegisteredOp &op, const std::string &dtypes) {
-    const std::string backend = device();
+    const std::string &backend = device();
     if (Force::current() || backend == "cpu" || backend == "ascend" ||
         can_have_kernel(op, backend, dtypes))
         return "";

@@ -39,6 +39,7 @@ struct Place {
     Address block = 0;
     size_t offset = 0;             // of element [0,0,...] within the block
     Resident *resident = nullptr;  // whose block it is; null: it is the call's own
+    bool host_wrote = false;       // a kernel's stage on the host did
     Block own = {};
 };
 
@@ -80,13 +81,13 @@ private:
         const TensorImpl &of = *t.impl();
         if (of.storage->exposed) return copy_of(of, true);
         Resident &there = resident(*of.storage, gpu_);
-        return {there.to_read(), offset_in_storage(of), &there};
+        return {there.to_read(), offset_in_storage(of), &there, false, {}};
     }
     Place place_to_write(const Tensor &t) {
         const TensorImpl &of = *t.impl();
         if (of.storage->exposed) return copy_of(of, !of.dense);
         Resident &there = resident(*of.storage, gpu_);
-        return {there.begin_write(of.is_whole_storage()), offset_in_storage(of), &there};
+        return {there.begin_write(of.is_whole_storage()), offset_in_storage(of), &there, false, {}};
     }
     // Returns a block for the tensor's bytes, which are in it if `filled`.
     Place copy_of(const TensorImpl &t, bool filled) {
@@ -95,28 +96,45 @@ private:
         Block own(gpu_, bytes);
         if (filled) gpu_.upload(own.address(), t.data, bytes);
         const Address address = own.address();
-        return {address, 0, nullptr, std::move(own)};
+        return {address, 0, nullptr, false, std::move(own)};
     }
     void finish_output(size_t k) {
         const Place &place = places_[k];
-        if (place.resident) return place.resident->end_write();
         const TensorImpl &t = *call_.tensor(k).impl();
+        if (place.host_wrote) return finish_on_host(place, t);
+        if (place.resident) return place.resident->end_write();
         gpu_.download(t.data, place.block, t.span_bytes());
+    }
+    void finish_on_host(const Place &place, const TensorImpl &t) const {
+        if (!place.resident) return;
+        if (!t.is_whole_storage()) {
+            throw DispatchError(call_.plan.op->record.name,
+                                "a stage of its GPU kernel runs on the CPU and writes a part of "
+                                "other memory: its schedule must be for the GPU throughout");
+        }
+        place.resident->end_write_of_host();
     }
 
     void run_iteration(Arguments &a, int64_t i) {
         std::vector<std::pair<size_t, Block>> moved;  // with the number of the buffer
         for (size_t k = 0; k < call_.buffers(); k++) {
             halide_buffer_t &b = a.buffers()[k];
-            const size_t offset = places_[k].offset + size_t(call_.offset(k, i));
+            const auto moved_by = size_t(call_.offset(k, i));
+            const size_t offset = places_[k].offset + moved_by;
+            // A stage on the host fetches its inputs, and says that it wrote its outputs.
+            b.host = reinterpret_cast<uint8_t *>(call_.tensor(k).impl()->data) + moved_by;
+            b.set_device_dirty(k < inputs_ && places_[k].resident);
+            b.set_host_dirty(false);
             b.device_interface = gpu_.interface();
             b.device = places_[k].block + offset;
             if (offset % gpu_.alignment() != 0) moved.emplace_back(k, aligned(b, k >= inputs_));
         }
         if (const int status = call_.plan.kernel->fn(a.args))
             kernel_failed(call_.plan.op->record.name, status);
+        for (size_t k = inputs_; k < call_.buffers(); k++)
+            places_[k].host_wrote |= a.buffers()[k].host_dirty();
         for (const auto &[k, block] : moved) {
-            if (k < inputs_) continue;
+            if (k < inputs_ || places_[k].host_wrote) continue;
             const Address to = places_[k].block + places_[k].offset + size_t(call_.offset(k, i));
             gpu_.copy(to, block.address(), span_bytes(a.buffers()[k]));
         }

@@ -81,6 +81,11 @@ void Resident::end_write() {
     up_to_date_ = UpToDate::device;
 }
 
+void Resident::end_write_of_host() {
+    const std::lock_guard lock(mutex_);
+    up_to_date_ = UpToDate::host;
+}
+
 bool Resident::is_on_host() {
     const std::lock_guard lock(mutex_);
     return up_to_date_ != UpToDate::device;

@@ -25,6 +25,8 @@ public:
     Address begin_write(bool all);
     // The device has written: the host's bytes are no longer up to date.
     void end_write();
+    // Stages of the kernel that run on the host have written all bytes there instead.
+    void end_write_of_host();
     const Gpu &device() const { return gpu_; }
 
 private:

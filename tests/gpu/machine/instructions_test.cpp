@@ -208,6 +208,8 @@ TEST(Instructions, BitsAndShifts) {
     EXPECT_TRUE(predicate("xor.pred %p4, %p1, %p2", 1, 0));
     EXPECT_TRUE(predicate("not.pred %p4, %p1", 0));
     EXPECT_TRUE(predicate("mov.pred %p4, %p1", 1));
+    EXPECT_TRUE(predicate("mov.pred %p4, 1", 1));
+    EXPECT_FALSE(predicate("mov.pred %p4, 0", 1));
 }
 
 TEST(Instructions, Comparisons) {

@@ -16,7 +16,7 @@ namespace {
 std::string gpu_text(const std::string &backend) {
     try {
         set_device(backend);
-        const std::string name = gpu::gpu(backend).name();
+        std::string name = gpu::gpu(backend).name();
         set_device("cpu");
         return name;
     } catch (const DeviceError &e) {
