@@ -111,7 +111,10 @@ public:
     void *raw() const {
         if (call_listener()) [[unlikely]]
             report_access();
-        impl_->storage->exposed.store(true, std::memory_order_relaxed);
+        // Threads that ask in a loop share the line of memory as long as nobody stores.
+        std::atomic<bool> &exposed = impl_->storage->exposed;
+        if (!exposed.load(std::memory_order_relaxed))
+            exposed.store(true, std::memory_order_relaxed);
         impl_->before_write();
         return impl_->data;
     }
