@@ -1,5 +1,7 @@
 #include "dsl/fault_probes.h"
 
+#include <algorithm>
+
 namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
@@ -47,6 +49,12 @@ Expr UseConditions::where_used(Expr condition) const {
             condition = condition && Broadcast::make(use, lanes);
     }
     return condition;
+}
+
+bool UseConditions::exclude_equality(const Expr &a, const Expr &b) const {
+    if (!a.type().is_int_or_uint()) return false;
+    return std::ranges::any_of(
+        all_, [&](const Expr &use) { return is_const_zero(simplify(substitute(a, b, use))); });
 }
 
 }  // namespace halyard

@@ -25,6 +25,8 @@ public:
     // Returns `condition`, where the conditions hold. A scalar within vectors is used if one of
     // their lanes is.
     Halide::Expr where_used(Halide::Expr condition) const;
+    // Returns true if the value isn't used where these integers are equal.
+    bool exclude_equality(const Halide::Expr &a, const Halide::Expr &b) const;
 
 private:
     std::vector<Halide::Expr> all_;

@@ -5,8 +5,11 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
+
+#include "dsl/variables.h"
 
 namespace halyard {
 namespace {
@@ -384,10 +387,16 @@ private:
 
 }  // namespace
 
+// Conditions of other numbers than the goal's may take all trials, so those of its own come first.
 bool implies(const std::vector<Expr> &conditions, const Expr &goal) {
-    std::vector<Expr> formulas = conditions;
-    formulas.push_back(!goal);
-    return Refutation().refutes(formulas);
+    const std::set<std::string> names = variables_of(goal);
+    std::vector<Expr> own = {!goal};
+    for (const Expr &c : conditions)
+        if (std::ranges::includes(names, variables_of(c))) own.push_back(c);
+    if (own.size() <= conditions.size() && Refutation().refutes(own)) return true;
+    std::vector<Expr> all = conditions;
+    all.push_back(!goal);
+    return Refutation().refutes(all);
 }
 
 }  // namespace halyard

@@ -91,6 +91,24 @@ LoopStores stores_of(const For *loop) {
     return LoopAnalysis(loop);
 }
 
+bool only_fills(const Stmt &s, const std::set<std::string> &buffers) {
+    struct Filling : IRVisitor {
+        explicit Filling(const std::set<std::string> &all) : buffers(all) {}
+        using IRVisitor::visit;
+        void visit(const For *) override { holds = false; }
+        void visit(const IfThenElse *) override { holds = false; }
+        void visit(const Load *op) override { holds = holds && buffers.count(op->name); }
+        void visit(const Store *op) override {
+            holds = holds && buffers.count(op->name) && variables_of(op->index).empty();
+            IRVisitor::visit(op);
+        }
+        const std::set<std::string> &buffers;
+        bool holds = true;
+    } filling(buffers);
+    s.accept(&filling);
+    return filling.holds;
+}
+
 class KernelSummary::Collector : public IRVisitor {
 public:
     explicit Collector(KernelSummary &s) : s_(s) {}
@@ -102,13 +120,17 @@ private:
         s_.lets_.emplace(op->name, op->value);
         IRVisitor::visit(op);
     }
+    void add_control(const Expr &e) {
+        add_index(e);
+        s_.controls_.merge(variables_of(e));
+    }
     void visit(const For *op) override {
-        add_index(op->min);
-        add_index(op->extent);
+        add_control(op->min);
+        add_control(op->extent);
         IRVisitor::visit(op);
     }
     void visit(const IfThenElse *op) override {
-        add_index(op->condition);
+        add_control(op->condition);
         IRVisitor::visit(op);
     }
     void visit(const LetStmt *op) override {
@@ -139,6 +161,8 @@ private:
     void visit(const Allocate *op) override {
         if (std::ranges::all_of(op->extents, [](const Expr &e) { return is_const(e); }))
             s_.arrays_.insert(op->name);
+        for (const Expr &extent : op->extents)
+            s_.sizes_.merge(variables_of(extent));
         IRVisitor::visit(op);
     }
 
@@ -149,7 +173,8 @@ KernelSummary::KernelSummary(const Stmt &kernel) {
     Collector collector(*this);
     kernel.accept(&collector);
     find_few_bits();
-    find_indices();
+    add_parts(indices_);
+    add_parts(controls_);
 }
 
 // Those buffers are left whose stores are of such numbers, if those that they load are.
@@ -165,15 +190,15 @@ void KernelSummary::find_few_bits() {
     }
 }
 
-// Adds the lets that those among the indices use.
-void KernelSummary::find_indices() {
-    for (std::vector<std::string> left(indices_.begin(), indices_.end()); !left.empty();) {
+// Adds the lets that those among the names use.
+void KernelSummary::add_parts(std::set<std::string> &names) const {
+    for (std::vector<std::string> left(names.begin(), names.end()); !left.empty();) {
         const std::string name = left.back();
         left.pop_back();
         const auto [first, last] = lets_.equal_range(name);
         for (auto let = first; let != last; ++let) {
             for (const std::string &part : variables_of(let->second))
-                if (indices_.insert(part).second) left.push_back(part);
+                if (names.insert(part).second) left.push_back(part);
         }
     }
 }

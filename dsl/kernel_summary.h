@@ -22,6 +22,10 @@ struct LoopStores {
 };
 LoopStores stores_of(const Halide::Internal::For *loop);
 
+// Returns true if the statement has no loop or branch, and stores to fixed places of these buffers,
+// what no other buffer contains.
+bool only_fills(const Halide::Internal::Stmt &s, const std::set<std::string> &buffers);
+
 class KernelSummary {
 public:
     // An empty summary, or that of a kernel's statement.
@@ -43,6 +47,11 @@ public:
     bool masks_arrays_only(const std::string &let) const {
         return array_masks_.count(let) && !other_uses_.count(let);
     }
+    // Returns true for a let that is part of a buffer's size or of an index, and of no loop's
+    // bounds or branch's condition: Halide infers what a buffer has to hold.
+    bool is_size_of_buffer(const std::string &let) const {
+        return sizes_.count(let) && !controls_.count(let);
+    }
     // Returns true for a local array of constant size.
     bool is_array(const std::string &buffer) const { return arrays_.count(buffer) != 0; }
     // Returns true for numbers of 32 bits whose mantissa has no more bits than that of an f16, so
@@ -53,9 +62,10 @@ private:
     class Collector;
     bool parts_have_few_bits(const Halide::Expr &e) const;
     void find_few_bits();
-    void find_indices();
+    void add_parts(std::set<std::string> &names) const;
 
     std::set<std::string> indices_, arrays_;
+    std::set<std::string> sizes_, controls_;  // variables in buffers' sizes; in bounds and branches
     std::set<std::string> array_masks_, other_uses_;  // variables in such masks, and elsewhere
     std::multimap<std::string, Halide::Expr> lets_;
     std::map<std::string, std::vector<Halide::Expr>> stores_;  // the values that a buffer gets

@@ -187,6 +187,12 @@ private:
     std::set<std::string> changed_;  // those that contain something else
 };
 
+// Removes the kernel's checks of its own sizes.
+class WithoutAsserts : public IRMutator {
+    using IRMutator::visit;
+    Stmt visit(const AssertStmt *) override { return Evaluate::make(0); }
+};
+
 }  // namespace
 
 Expr KnownFacts::with_values(const Expr &e) const {
@@ -237,6 +243,17 @@ bool may_have_effect(const Stmt &s, const KnownFacts &known, bool details) {
     EffectFinder thorough(known.for_details(), true);
     s.accept(&thorough);
     return thorough.found;
+}
+
+bool only_first_turn_stores(const For *loop, const KnownFacts &known) {
+    KnownFacts later = known.for_races();
+    const Expr variable = Variable::make(Int(32), loop->name);
+    later.assume(variable > loop->min);
+    later.assume(variable < loop->min + loop->extent);
+    // These turns run in the right kernel, too, where what it asserts holds.
+    EffectFinder finder(later, false);
+    WithoutAsserts().mutate(loop->body).accept(&finder);
+    return !finder.found;
 }
 
 }  // namespace halyard

@@ -42,6 +42,12 @@ public:
         facts.proofs_left_ = details_left_;
         return facts;
     }
+    // The same for questions about the order of a loop's turns.
+    KnownFacts for_races() const {
+        KnownFacts facts = *this;
+        facts.proofs_left_ = races_left_;
+        return facts;
+    }
 
 private:
     Halide::Expr with_values(const Halide::Expr &e) const;
@@ -49,6 +55,7 @@ private:
     // Proofs that copies of these facts may try together: kernels of many loops would take minutes.
     std::shared_ptr<int> proofs_left_ = std::make_shared<int>(300);
     std::shared_ptr<int> details_left_ = std::make_shared<int>(300);
+    std::shared_ptr<int> races_left_ = std::make_shared<int>(300);
     std::map<std::string, Halide::Expr> values_;
     std::set<std::string> of_call_;  // the names of CallFacts::values
     std::vector<Halide::Expr> conditions_;
@@ -58,5 +65,9 @@ private:
 // `details`, which take longer, what it stores to its own buffers is no effect, nor is 0 that it
 // adds.
 bool may_have_effect(const Halide::Internal::Stmt &s, const KnownFacts &known, bool details);
+
+// Returns true if all turns of a loop but the first are proved to store nothing, as beyond the rows
+// that whole blocks leave. Then their order has no effect.
+bool only_first_turn_stores(const Halide::Internal::For *loop, const KnownFacts &known);
 
 }  // namespace halyard

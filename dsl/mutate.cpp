@@ -145,6 +145,11 @@ private:
         known_.forget();
         return is_idle;
     }
+    // Returns true if faults are listed and the order of the loop's turns is proved to be no
+    // matter.
+    bool has_one_turn_that_stores(const For *op) const {
+        return faults_ && !never_runs_ && only_first_turn_stores(op, known_);
+    }
     // Rewrites what `runs`, or else never does.
     template<class Node> Node mutate_where(bool runs, const Node &s) {
         never_runs_ += !runs;
@@ -159,8 +164,8 @@ private:
     }
     // Returns a faulty load or, for a probe, an abort: the faulty element may not be accessible.
     Expr wrong_load(const Expr &right, const Expr &faulty) {
+        if (spoiler_) return spoil_all(right);
         const Expr all = const_true(right.type().lanes());
-        if (spoiler_) return spoil(right, all);
         return is_probe_ ? abort_if(uses_.where_used(all), right) : faulty;
     }
     // Returns the value with a large number where the condition holds.
@@ -170,6 +175,7 @@ private:
         spoiled_ = true;
         return Select::make(condition, make_const(value.type(), spoiler_ * large), value);
     }
+    Expr spoil_all(const Expr &value) { return spoil(value, const_true(value.type().lanes())); }
     // Returns true for x.min.0 and the like, the least coordinates of a tensor. They are 0, so a
     // fault in their factors has no effect.
     static bool is_min_coordinate(const Expr &e) {
@@ -206,8 +212,12 @@ private:
     Stmt visit(const AssertStmt *op) override { return op; }
     // The extents of an allocation are computed by Halide, and are not changed.
     Stmt visit(const Allocate *op) override {
-        return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition,
-                              mutate(op->body), op->new_expr, op->free_function, op->padding);
+        const bool is_array = summary_.is_array(op->name);
+        if (is_array) arrays_of_turn_.insert(op->name);
+        const Stmt body = mutate(op->body);
+        if (is_array) arrays_of_turn_.erase(op->name);
+        return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition, body,
+                              op->new_expr, op->free_function, op->padding);
     }
 
     // Rewrites a loop bound. Clamps in a bound are not mutated: Halide adds them to divide work
@@ -223,7 +233,9 @@ private:
         const Expr unsigned_value = has_no_sign(op->name, op->body) ? difference(op->value)
                                                                     : Expr();
         if (unsigned_value.defined()) return unsigned_value;
-        return mutate_where(!summary_.masks_arrays_only(op->name), op->value);
+        return mutate_where(!summary_.masks_arrays_only(op->name) &&
+                                !summary_.is_size_of_buffer(op->name),
+                            op->value);
     }
     Stmt visit(const LetStmt *op) override {
         // Halide's bounds inference computes these values.
@@ -331,12 +343,14 @@ private:
         const bool races = stores.repeats_store && stores.differs &&
                            op->for_type == ForType::Serial &&
                            try_plant(kind::racy_parallel, "loop " + stem(op->name),
-                                     !proves(op->extent <= 1));
+                                     !proves(op->extent <= 1) && !has_one_turn_that_stores(op));
         const bool outer = std::exchange(in_remainder_, is_remainder);
         const Expr variable = Variable::make(Int(32), op->name);
         known_.assume(variable >= op->min);
         known_.assume(variable < op->min + op->extent);
+        const auto arrays_outside = std::exchange(arrays_of_turn_, {});
         const Stmt body = mutate(op->body);
+        arrays_of_turn_ = arrays_outside;
         known_.forget();
         known_.forget();
         never_runs_ -= !runs;
@@ -357,6 +371,15 @@ private:
                                      : IfThenElse::make(right.extent > (races ? 1 : 0), abort);
         return Block::make(first, For::make(op->name, right.min, right.extent, op->for_type,
                                             op->partition_policy, op->device_api, body));
+    }
+    // Returns true for the guard of what computes a Func for one turn of a loop, if it fills arrays
+    // of that turn. Without the guard it computes elements that the turn doesn't use.
+    bool fills_ahead(const IfThenElse *op) const {
+        const LT *any = op->condition.as<LT>();
+        const Variable *extent = any && is_const_zero(any->a) ? any->b.as<Variable>() : nullptr;
+        const ProducerConsumer *producer = op->then_case.as<ProducerConsumer>();
+        return extent && extent->name.find(".extent_realized") != std::string::npos && producer &&
+               producer->is_producer && only_fills(producer->body, arrays_of_turn_);
     }
     Stmt visit(const IfThenElse *op) override {
         // An if with an else case comes from specialize() or a split: the then case is faster and
@@ -385,7 +408,8 @@ private:
         }
         const Stmt aborts = Evaluate::make(abort_call());
         never_runs_ += is_never;
-        const bool guards = !is_always && !proves_idle(op->then_case, !op->condition);
+        const bool guards = !is_always && !fills_ahead(op) &&
+                            !proves_idle(op->then_case, !op->condition);
         const bool is_lost = try_plant(kind::lost_guard, "guard in " + stage(), guards);
         const bool is_dropped = !is_lost &&
                                 try_plant(kind::dropped_tail, "guarded code in " + stage());
@@ -421,13 +445,16 @@ private:
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         if (starts && try_plant(kind::missing_init, to)) {
             if (is_probe_) return abort_before(op);
-            if (op->param.defined()) return Evaluate::make(0);  // the checks fill the outputs
-            value = garbage_for(value);
+            // The checks fill the outputs.
+            if (op->param.defined() && !spoiler_) return Evaluate::make(0);
+            value = spoiler_ ? spoil_all(value) : garbage_for(value);
         }
         if (starts && is_const(value) && try_plant(kind::wrong_start, to))
             value = wrong(value, other_constant(value));
-        if (!starts && !updates && try_plant(kind::missing_store, to))
-            return is_probe_ ? abort_before(op) : Evaluate::make(0);
+        if (!starts && !updates && try_plant(kind::missing_store, to)) {
+            if (!spoiler_) return is_probe_ ? abort_before(op) : Evaluate::make(0);
+            value = spoil_all(value);
+        }
         if (updates && try_plant(kind::overwrites, to))
             value = wrong(value, IgnoreOldValue(op->name).mutate(value));
         if (try_plant(kind::wrong_index, to)) {
@@ -484,9 +511,11 @@ private:
         return wrong(op, other);
     }
 
-    // Returns true for comparisons of numbers that are never equal: < and <= are the same there.
+    // Returns true for comparisons of numbers that are never equal where the result is used: < and
+    // <= are the same there.
     bool never_equal(const Expr &a, const Expr &b) const {
-        return a.type() == Int(32) && proves(a != b);
+        if (!faults_ || never_runs_) return false;
+        return (a.type() == Int(32) && proves(a != b)) || uses_.exclude_equality(a, b);
     }
     Expr visit(const LT *op) override {
         return try_plant(kind::wrong_comparison, "< in " + stage(), !never_equal(op->a, op->b))
@@ -669,6 +698,8 @@ private:
     KernelSummary summary_;
     KnownFacts known_;
     std::vector<std::string> stages_;  // the stages around the current statement
+    // The arrays of constant size that are allocated in a turn of the innermost loop around.
+    std::set<std::string> arrays_of_turn_;
     std::vector<std::pair<std::string, Expr>> lets_;
     std::map<std::string, int> location_counts_;  // of "kind: location"
 };

@@ -95,18 +95,30 @@ std::string error_of(const Op &op, const Case &c, size_t k, const Tensor &result
     return compare_specials(name, or_nan(y, c.problem.tensors.at(name)), c.problem);
 }
 
+// A call whose values show what the usual ones may not.
+struct OtherCall {
+    Case of;
+    bool is_usual = true;     // its values are those of samples, or numbers where the op bends
+    bool is_special = false;  // they contain infinities
+};
+
 // Returns how the faulty results violate the contract; "" if they don't, or if the right ones do
-// too.
-std::string only_faulty_is_wrong(const Op &op, const Case &c, const std::vector<Tensor> &right,
-                                 const std::vector<Tensor> &faulty, bool special) {
-    const auto first_error = [&](const std::vector<Tensor> &results) {
+// too. Where the right ones of many magnitudes do, it matters only which results are NaN.
+std::string only_faulty_is_wrong(const Op &op, const OtherCall &call,
+                                 const std::vector<Tensor> &right,
+                                 const std::vector<Tensor> &faulty) {
+    const auto first_error = [&](const std::vector<Tensor> &results, bool special) {
         for (size_t k = 0; k < results.size(); k++) {
-            const std::string error = error_of(op, c, k, results[k], special);
+            const std::string error = error_of(op, call.of, k, results[k], special);
             if (!error.empty()) return error;
         }
         return std::string();
     };
-    return first_error(right).empty() ? first_error(faulty) : "";
+    const auto only_faulty = [&](bool special) {
+        return first_error(right, special).empty() ? first_error(faulty, special) : "";
+    };
+    const std::string error = only_faulty(call.is_special);
+    return error.empty() && !call.is_usual ? only_faulty(true) : error;
 }
 
 // Returns the results with NaN wherever the contract allows everything.
@@ -118,6 +130,30 @@ std::vector<Tensor> or_nan(const Op &op, const Case &c, const std::vector<Tensor
         all.push_back(or_nan(c.as_in_signature(spec, results[k]), expected));
     }
     return all;
+}
+
+std::vector<Case> cases_with_other_reals(const Op &op, const Case &c) {
+    std::vector<Case> all;
+    for (const std::string &sample : with_other_reals(op, c.sample))
+        all.emplace_back(op, sample, c.dtypes, 6);
+    return all;
+}
+
+// Returns a different call of the sample for each n: with random values and with numbers where the
+// op bends, a quarter of them with infinities, with the real attributes of other samples, and with
+// many magnitudes.
+OtherCall other_call(const Op &op, const Case &first, const std::vector<Case> &others, int n) {
+    constexpr int specials = 16;
+    const int seed = n / 2;
+    const bool bends = n % 2 == 1;
+    switch (seed % 4) {
+    case 1: return {with_specials(op, first, specials, has_nan(first), n), false, true};
+    case 3: return {with_magnitudes(op, first, n), false};
+    default: break;
+    }
+    const bool other_reals = seed % 4 == 2 && !others.empty();
+    const Case &c = other_reals ? others[size_t(seed / 4) % others.size()] : first;
+    return {with_values(op, c, bends, seed)};
 }
 
 void run_variant(const Op &op, const Case &c, const std::string &variant, Report &r,
@@ -234,30 +270,26 @@ std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtype
 }
 
 FaultyCalls try_other_values(const Op &op, const Options &o, const std::string &fault) {
-    constexpr int specials = 16;
     const Force force(host_isa(), o.variant, "ascend");
     simulated_device().look_for_races(false);
     const Case first(op, o.sample, o.dtypes, 6);
-    const int seeds = elements_of(first) <= small_program ? 200 : 40;
+    const std::vector<Case> others = cases_with_other_reals(op, first);
+    const int tries = elements_of(first) <= small_program ? 400 : 80;
     FaultyCalls found;
-    for (int seed = 1; seed <= seeds; seed++) {
-        for (const bool bends : {false, true}) {
-            const bool special = seed % 4 == 1;
-            const Case c = special ? with_specials(op, first, specials, has_nan(first),
-                                                   2 * seed + int(bends))
-                                   : with_values(op, first, bends, seed);
-            simulated_device().plant("");
-            const std::vector<Tensor> right = results_of(c);
-            simulated_device().plant(fault);
-            const std::vector<Tensor> faulty = results_of(c);
-            found.calls++;
-            const bool same = special ? have_same_bits(or_nan(op, c, right), or_nan(op, c, faulty))
-                                      : have_same_bits(right, faulty);
-            if (same) continue;
-            found.have_same_bits = false;
-            found.wrong = only_faulty_is_wrong(op, c, right, faulty, special);
-            if (!found.wrong.empty()) return found;
-        }
+    for (int n = 2; n < tries + 2; n++) {
+        const OtherCall call = other_call(op, first, others, n);
+        simulated_device().plant("");
+        const std::vector<Tensor> right = results_of(call.of);
+        simulated_device().plant(fault);
+        const std::vector<Tensor> faulty = results_of(call.of);
+        found.calls++;
+        const bool same = call.is_usual ? have_same_bits(right, faulty)
+                                        : have_same_bits(or_nan(op, call.of, right),
+                                                         or_nan(op, call.of, faulty));
+        if (same) continue;
+        found.have_same_bits = false;
+        found.wrong = only_faulty_is_wrong(op, call, right, faulty);
+        if (!found.wrong.empty()) return found;
     }
     return found;
 }

@@ -1,6 +1,8 @@
 #include "tools/check/other_values.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tools/check/fills.h"
 
@@ -14,6 +16,11 @@ void replace_nan(const Tensor &t, double by) {
         if (std::isnan(flat.at({i}))) flat.set({i}, by);
 }
 
+// An input with a lower bound isn't defined everywhere.
+bool has_least(const Op &op, const Case &c, size_t input) {
+    return c.problem.dims.count(op.sig.inputs[input].name + "_least") != 0;
+}
+
 }  // namespace
 
 Case with_values(const Op &op, const Case &c, bool bends, int seed) {
@@ -23,8 +30,7 @@ Case with_values(const Op &op, const Case &c, bool bends, int seed) {
     Case other(op, c.sample, c.dtypes, seed);
     std::mt19937 rng(static_cast<uint32_t>(seed));
     for (size_t k = 0; k < other.in.size() && bends; k++) {
-        // An input with a lower bound isn't defined everywhere.
-        if (other.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
+        if (has_least(op, other, k)) continue;
         fill_breakpoints(other.in[k], reals, rng);
         other.read_input(k);
     }
@@ -44,6 +50,34 @@ Case with_specials(const Op &op, const Case &c, int count, bool nan, int seed) {
     other.fit_forward_outputs(op);
     other.solve(op);
     return other;
+}
+
+Case with_magnitudes(const Op &op, const Case &c, int seed) {
+    Case other(op, c.sample, c.dtypes, seed);
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    for (size_t k = 0; k < other.in.size(); k++) {
+        if (has_least(op, other, k)) continue;
+        fill_magnitudes(other.in[k], false, rng);
+        other.read_input(k);
+    }
+    other.fit_forward_outputs(op);
+    other.solve(op);
+    return other;
+}
+
+std::vector<std::string> with_other_reals(const Op &op, const std::string &sample) {
+    const Sample own = parse_sample(op, sample);
+    std::set<std::string> all;
+    for (auto &text : op.samples) {
+        Sample other = own;
+        for (auto &[name, value] : parse_sample(op, text).attrs) {
+            const auto is_it = [&](const AttrSpec &a) { return a.name == name; };
+            const auto attr = std::ranges::find_if(op.attrs, is_it);
+            if (attr != op.attrs.end() && attr->kind == AttrKind::real) other.attrs[name] = value;
+        }
+        if (other.attrs != own.attrs) all.insert(text_of(other));
+    }
+    return {all.begin(), all.end()};
 }
 
 }  // namespace halyard::check

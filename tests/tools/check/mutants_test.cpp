@@ -255,6 +255,21 @@ TEST(Mutants, AProgramsFaultIsTriedWithManyValues) {
     EXPECT_EQ(m.status, Mutant::caught) << m.output;
 }
 
+// The sample's weight decay is 0, and the sum that adds it is half as long.
+TEST(Mutants, AProgramsFaultIsTriedWithOtherAttributes) {
+    const Mutant m = tried("momentum_",
+                           "momentum_ f32/ascend wrong-mask: vec_add #3 in 'd0=1 d1=3 d2=17'");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
+// Only beyond 17 is 1 + e^-|x| 1, for which the logarithm is a case of its own.
+TEST(Mutants, AProgramsFaultIsTriedWithManyMagnitudes) {
+    const Mutant m = tried(
+        "bce_logits_kernel",
+        "bce_logits_kernel f32/ascend missing-step: vec_max #3 in 'd0=2 d1=3 d2=5'");
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
+}
+
 // An index outside of x takes the fill.
 TEST(Mutants, IndicesOutsideAreChecked) {
     MutantOptions o = options({"gather_kernel"}, 0,
@@ -294,6 +309,17 @@ TEST(Mutants, SpoiledNumbersAreFound) {
     i.fault = spoilers_of("wrong-index: store to y").at(0);
     Kernel of_an_index(op_of("relu"), i);
     EXPECT_THROW(of_an_index.load(), Error) << "an index is no number";
+}
+
+// So is one in the place of a value that isn't stored.
+TEST(Mutants, SpoiledStoresAreFound) {
+    for (const char *fault : {"missing-init: store to total", "missing-store: store to y"}) {
+        for (auto &spoiler : spoilers_of(fault)) {
+            MutantOptions o = options({"softmax"}, 0, {"softmax/wide " + spoiler});
+            o.until_caught = true;
+            EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught) << spoiler;
+        }
+    }
 }
 
 TEST(Mutants, StopAtTheFirstCheckOnRequest) {
@@ -394,6 +420,43 @@ TEST(Faults, OfAnotherTurnThatAddsNothingAreNone) {
                                                       "f32,f32");
     EXPECT_TRUE(has(faults, "reduction-bounds: loop sums_intm.s1.r ends early"));
     EXPECT_FALSE(has(faults, "reduction-bounds: loop sums_intm.s1.r ends late"));
+}
+
+// The blocks of runs that are left end where the rows do. Many other facts hold there, too.
+TEST(Faults, OfAFurtherBlockOfRunsAreNone) {
+    const std::vector<std::string> faults = faults_in("reduce_l2", Isa::avx2, "f32", "rows");
+    const std::string loop = "reduction-bounds: loop runs_of_runs_of_runs.s1.r$x ";
+    EXPECT_TRUE(has(faults, loop + "ends late"));
+    EXPECT_TRUE(has(faults, loop + "ends early #2"));
+    EXPECT_FALSE(has(faults, loop + "ends late #2"));
+}
+
+// Of the blocks beyond those that are whole, only the first has rows.
+TEST(Faults, OfTheOrderOfTurnsNeedTwoThatStore) {
+    const std::vector<std::string> faults = faults_in("log_softmax", host_isa(), "f32", "wide");
+    EXPECT_TRUE(has(faults, "racy-parallel: loop y.s0.n.row.block"));
+    EXPECT_FALSE(has(faults, "racy-parallel: loop y.s0.n.row.block.rebased"));
+}
+
+// A logarithm asks for numbers below 0 only where its argument isn't 0.
+TEST(Faults, OfEqualNumbersNeedTheirResult) {
+    const std::vector<std::string> faults = faults_in("log10", Isa::avx2, "f32");
+    EXPECT_TRUE(has(faults, "wrong-comparison: < in y"));
+    EXPECT_FALSE(has(faults, "wrong-comparison: < in y #3"));
+}
+
+// The size of a local map is Halide's.
+TEST(Faults, OfTheSizesOfBuffersAreNone) {
+    EXPECT_FALSE(has(faults_in("conv2d_bias_clamp", host_isa(), "f32", "depthwise_s2"),
+                     "wrong-pad: constant in y"));
+}
+
+// Random numbers beyond the last element are not stored.
+TEST(Faults, OfNumbersAheadAreNone) {
+    const std::vector<std::string> faults = faults_in("uniform_kernel", Isa::baseline, "f64");
+    for (const char *guard : {"guard in y", "guard in y #2", "guard in y #3", "guard in y #4"})
+        EXPECT_FALSE(has(faults, std::string("lost-guard: ") + guard)) << guard;
+    EXPECT_TRUE(has(faults, "missing-store: store to y"));
 }
 
 // LLVM loads from local arrays without the mask. The store behind it has its own.
