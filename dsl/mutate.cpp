@@ -444,15 +444,14 @@ private:
         Expr mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
         if (starts && try_plant(kind::missing_init, to)) {
-            if (is_probe_) return abort_before(op);
             // The checks fill the outputs.
-            if (op->param.defined() && !spoiler_) return Evaluate::make(0);
+            if (is_probe_ || (op->param.defined() && !spoiler_)) return without(op);
             value = spoiler_ ? spoil_all(value) : garbage_for(value);
         }
         if (starts && is_const(value) && try_plant(kind::wrong_start, to))
             value = wrong(value, other_constant(value));
         if (!starts && !updates && try_plant(kind::missing_store, to)) {
-            if (!spoiler_) return is_probe_ ? abort_before(op) : Evaluate::make(0);
+            if (!spoiler_) return without(op);
             value = spoil_all(value);
         }
         if (updates && try_plant(kind::overwrites, to))
@@ -464,14 +463,17 @@ private:
         }
         if (!is_const_one(mask) && try_plant(kind::lost_mask, to))
             mask = wrong(mask, const_true(mask.type().lanes()));
+        return Store::make(op->name, less_precise(value, to), index, op->param, mask, alignment);
+    }
+    Stmt without(const Store *op) { return is_probe_ ? abort_before(op) : Evaluate::make(0); }
+    // Returns the value, or one with fewer bits if that is the fault.
+    Expr less_precise(const Expr &value, const std::string &to) {
+        const bool has_bits = value.type().element_of() == Float(32) && !is_const(value);
+        if (!has_bits || !try_plant(kind::lost_precision, to, !summary_.has_few_bits(value)))
+            return value;
         const Type bits = UInt(32, value.type().lanes());
-        if (value.type().element_of() == Float(32) && !is_const(value) &&
-            try_plant(kind::lost_precision, to, !summary_.has_few_bits(value))) {
-            value = wrong(value,
-                          reinterpret(value.type(), reinterpret(bits, value) &
-                                                        make_const(bits, upper_mantissa_bits)));
-        }
-        return Store::make(op->name, value, index, op->param, mask, alignment);
+        return wrong(value, reinterpret(value.type(), reinterpret(bits, value) &
+                                                          make_const(bits, upper_mantissa_bits)));
     }
     Expr visit(const Load *op) override {
         const bool outer = std::exchange(in_value_, false);
