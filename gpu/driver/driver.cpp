@@ -107,6 +107,15 @@ template<class T> void remove(std::set<std::unique_ptr<T>> &all, const void *one
     }
 }
 
+// Removes one of the device's objects.
+template<class T> int destroy(std::set<std::unique_ptr<T>> Device::*all, const void *one) {
+    Device &d = Device::get();
+    const std::lock_guard lock(d.mutex);
+    if (!contains(d.*all, one)) return invalid_value;
+    remove(d.*all, one);
+    return success;
+}
+
 // Runs `f` on the device, if there is a context. Returns an earlier launch's failure instead.
 template<class F> int with_context(F f) {
     Device &d = Device::get();
@@ -439,11 +448,7 @@ int cuStreamCreate(void **stream, unsigned) {
     });
 }
 int cuStreamDestroy_v2(void *stream) {
-    Device &d = Device::get();
-    const std::lock_guard lock(d.mutex);
-    if (!contains(d.streams, stream)) return invalid_value;
-    remove(d.streams, stream);
-    return success;
+    return destroy(&Device::streams, stream);
 }
 int cuStreamSynchronize(void *) {
     return cuCtxSynchronize();
@@ -459,11 +464,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void *
     return load_module(module, image);
 }
 int cuModuleUnload(void *module) {
-    Device &d = Device::get();
-    const std::lock_guard lock(d.mutex);
-    if (!contains(d.modules, module)) return invalid_value;
-    remove(d.modules, module);
-    return success;
+    return destroy(&Device::modules, module);
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     return with_context([&](Device &d) -> int {

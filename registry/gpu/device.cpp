@@ -11,9 +11,13 @@
 namespace halyard::gpu {
 namespace {
 
+// Throws AttrError if the variable has another value than 0 or 1.
 bool environment_synchronizes_launches() {
     const char *given = std::getenv("HALYARD_DEVICE_SYNC");
-    return given && std::string_view(given) == "1";
+    const std::string value = given ? given : "";
+    if (value.empty() || value == "0") return false;
+    if (value == "1") return true;
+    throw AttrError("device", "HALYARD_DEVICE_SYNC is '" + value + "', expected 0 or 1");
 }
 
 }  // namespace

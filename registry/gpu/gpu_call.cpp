@@ -6,6 +6,7 @@
 #include "registry/base/error.h"
 #include "registry/dispatch/arguments.h"
 #include "registry/dispatch/device.h"
+#include "registry/gpu/buffer_rows.h"
 #include "registry/gpu/gpu.h"
 #include "registry/gpu/resident.h"
 
@@ -43,18 +44,11 @@ struct Place {
     Block own = {};
 };
 
-size_t span_bytes(const halide_buffer_t &b) {
-    int64_t last = 0;
-    for (int d = 0; d < b.dimensions; d++)
-        last += int64_t(b.dim[d].extent - 1) * b.dim[d].stride;
-    return size_t(last + 1) * b.type.bytes();
-}
-
 bool has_gaps(const halide_buffer_t &b) {
     size_t elements = 1;
     for (int d = 0; d < b.dimensions; d++)
         elements *= size_t(b.dim[d].extent);
-    return elements * b.type.bytes() != span_bytes(b);
+    return elements * b.type.bytes() != span_of(b);
 }
 
 class GpuCall {
@@ -136,12 +130,12 @@ private:
         for (const auto &[k, block] : moved) {
             if (k < inputs_ || places_[k].host_wrote) continue;
             const Address to = places_[k].block + places_[k].offset + size_t(call_.offset(k, i));
-            gpu_.copy(to, block.address(), span_bytes(a.buffers()[k]));
+            gpu_.copy(to, block.address(), span_of(a.buffers()[k]));
         }
     }
     // Moves the buffer to a block of its own, whose beginning is aligned.
     Block aligned(halide_buffer_t &b, bool is_output) {
-        const size_t bytes = span_bytes(b);
+        const size_t bytes = span_of(b);
         Block block(gpu_, bytes);
         if (!is_output || has_gaps(b)) gpu_.copy(block.address(), b.device, bytes);
         b.device = block.address();

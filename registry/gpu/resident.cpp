@@ -114,15 +114,14 @@ bool Resident::copy_by_kernel(const Tensor &to, const Tensor &from) const {
     return true;
 }
 
-Resident &resident(const Storage &storage, Gpu &gpu) {
-    auto &place = const_cast<std::atomic<DeviceCopy *> &>(storage.device);
-    DeviceCopy *there = place.load(std::memory_order_acquire);
+Resident &resident(Storage &storage, Gpu &gpu) {
+    DeviceCopy *there = storage.device.load(std::memory_order_acquire);
     auto *mine = static_cast<Resident *>(there);
     if (mine && &mine->device() == &gpu) return *mine;
     if (mine) mine->fetch();
     auto made = std::make_unique<Resident>(gpu, storage);
     // Another thread that reads the same tensor may be first.
-    if (!place.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
+    if (!storage.device.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
         return *static_cast<Resident *>(there);
     delete mine;
     return *made.release();

@@ -49,7 +49,7 @@ private:
 
 // Returns the copy of the tensor's memory on the GPU, which is made at the first call. Host code
 // must not have the memory's address (Storage::exposed).
-Resident &resident(const Storage &storage, Gpu &gpu);
+Resident &resident(Storage &storage, Gpu &gpu);
 
 // Returns where the tensor's first element is, in bytes from the beginning of its storage.
 size_t offset_in_storage(const TensorImpl &t);

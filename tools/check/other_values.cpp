@@ -21,48 +21,41 @@ bool has_least(const Op &op, const Case &c, size_t input) {
     return c.problem.dims.count(op.sig.inputs[input].name + "_least") != 0;
 }
 
+// Returns the sample's call with fill(call, k, rng) applied to each input, and its results.
+template<class Fill> Case refilled(const Op &op, const Case &c, int seed, const Fill &fill) {
+    Case other(op, c.sample, c.dtypes, seed);
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    for (size_t k = 0; k < other.in.size(); k++) {
+        fill(other, k, rng);
+        other.read_input(k);
+    }
+    other.fit_forward_outputs(op);
+    other.solve(op);
+    return other;
+}
+
 }  // namespace
 
 Case with_values(const Op &op, const Case &c, bool bends, int seed) {
     std::vector<double> reals;
     for (auto &[name, value] : c.problem.reals)
         reals.push_back(value);
-    Case other(op, c.sample, c.dtypes, seed);
-    std::mt19937 rng(static_cast<uint32_t>(seed));
-    for (size_t k = 0; k < other.in.size() && bends; k++) {
-        if (has_least(op, other, k)) continue;
-        fill_breakpoints(other.in[k], reals, rng);
-        other.read_input(k);
-    }
-    other.fit_forward_outputs(op);
-    other.solve(op);
-    return other;
+    return refilled(op, c, seed, [&](Case &other, size_t k, std::mt19937 &rng) {
+        if (bends && !has_least(op, other, k)) fill_breakpoints(other.in[k], reals, rng);
+    });
 }
 
 Case with_specials(const Op &op, const Case &c, int count, bool nan, int seed) {
-    Case other(op, c.sample, c.dtypes, seed);
-    std::mt19937 rng(static_cast<uint32_t>(seed));
-    for (size_t k = 0; k < other.in.size(); k++) {
+    return refilled(op, c, seed, [&](Case &other, size_t k, std::mt19937 &rng) {
         sprinkle(other.in[k], count, rng);
         if (!nan) replace_nan(other.in[k], INFINITY);
-        other.read_input(k);
-    }
-    other.fit_forward_outputs(op);
-    other.solve(op);
-    return other;
+    });
 }
 
 Case with_magnitudes(const Op &op, const Case &c, int seed) {
-    Case other(op, c.sample, c.dtypes, seed);
-    std::mt19937 rng(static_cast<uint32_t>(seed));
-    for (size_t k = 0; k < other.in.size(); k++) {
-        if (has_least(op, other, k)) continue;
-        fill_magnitudes(other.in[k], false, rng);
-        other.read_input(k);
-    }
-    other.fit_forward_outputs(op);
-    other.solve(op);
-    return other;
+    return refilled(op, c, seed, [&](Case &other, size_t k, std::mt19937 &rng) {
+        if (!has_least(op, other, k)) fill_magnitudes(other.in[k], false, rng);
+    });
 }
 
 std::vector<std::string> with_other_reals(const Op &op, const std::string &sample) {

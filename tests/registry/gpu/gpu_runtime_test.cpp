@@ -328,12 +328,18 @@ TEST_P(GpuRuntime, CopiesTheElementsOfABufferOnly) {
     EXPECT_EQ(device_->counters().live_bytes, 0);
 }
 
-TEST_P(GpuRuntime, TakesBuffersWithoutElements) {
-    halide_dimension_t dim = {0, 0, 1, 0};
+// Returns a buffer of one dimension without memory.
+halide_buffer_t row_of_floats(halide_dimension_t &dim) {
     halide_buffer_t buffer = {};
     buffer.type = halide_type_of<float>();
     buffer.dimensions = 1;
     buffer.dim = &dim;
+    return buffer;
+}
+
+TEST_P(GpuRuntime, TakesBuffersWithoutElements) {
+    halide_dimension_t dim = {0, 0, 1, 0};
+    halide_buffer_t buffer = row_of_floats(dim);
     buffer.set_host_dirty();
     EXPECT_EQ(halide_copy_to_device(nullptr, &buffer, device_->interface()), 0);
     EXPECT_NE(buffer.device, 0U);
@@ -345,10 +351,7 @@ TEST_P(GpuRuntime, TakesBuffersWithoutElements) {
 
 TEST_P(GpuRuntime, HasScratchMemoryOnBothSides) {
     halide_dimension_t dim = {0, 10, 1, 0};
-    halide_buffer_t buffer = {};
-    buffer.type = halide_type_of<float>();
-    buffer.dimensions = 1;
-    buffer.dim = &dim;
+    halide_buffer_t buffer = row_of_floats(dim);
     ASSERT_EQ(halide_device_and_host_malloc(nullptr, &buffer, device_->interface()), 0);
     ASSERT_NE(buffer.host, nullptr);
     EXPECT_EQ(device_->counters().live_bytes, 256);
@@ -383,10 +386,7 @@ TEST_P(CudaRuntime, GivesKeptBlocksBackBeforeItFails) {
     EXPECT_NO_THROW(device_->allocate(3 * most));
 
     halide_dimension_t dim = {0, int(model_memory), 1, 0};
-    halide_buffer_t buffer = {};
-    buffer.type = halide_type_of<float>();
-    buffer.dimensions = 1;
-    buffer.dim = &dim;
+    halide_buffer_t buffer = row_of_floats(dim);
     EXPECT_EQ(halide_device_malloc(nullptr, &buffer, device_->interface()),
               halide_error_code_out_of_memory);
     EXPECT_EQ(std::string(last_kernel_error()).find("[cuda] out of memory: "), 0U);
@@ -418,6 +418,15 @@ TEST_P(CudaRuntime, SynchronizesEachLaunchOnRequest) {
     EXPECT_EQ(std::string(last_kernel_error()),
               "[cuda] cuStreamSynchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS (700); launched since "
               "the last synchronisation: scale");
+}
+
+TEST_P(CudaRuntime, RefusesAnotherValueForThat) {
+    release_devices();
+    setenv("HALYARD_DEVICE_SYNC", "yes", 1);
+    EXPECT_EQ(message_of<AttrError>([&] { device_->allocate(1); }),
+              "[device] HALYARD_DEVICE_SYNC is 'yes', expected 0 or 1");
+    unsetenv("HALYARD_DEVICE_SYNC");
+    device_->release(device_->allocate(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaRuntime, testing::Values("cuda"));
