@@ -9,6 +9,7 @@
 #include "dsl/diagnostic.h"
 #include "dsl/fix_scalars.h"
 #include "dsl/float_pairs.h"
+#include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "dsl/wide_stores.h"
@@ -53,7 +54,7 @@ Target target_of(const Op &op, const Instance &i) {
     if (i.isa >= Isa::avx2) text += "-sse41-avx-f16c-fma-avx2";
     if (i.isa >= Isa::avx512) {
         text += "-avx512-avx512_skylake";
-        if (extension_of(op, i.variant) == Extension::vnni)
+        if (extension_of(op, i.variant) != Extension::none)
             text += "-avx512_cannonlake-avx512_zen4";
     }
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
@@ -199,9 +200,15 @@ void Kernel::build() {
     schedule(results.funcs, a.real, build);
     if (!checks_arguments()) remove_argument_checks(pipeline);
     if (has_float_pairs(instance.backend, lanes)) keep_float_pairs(pipeline);
+    if (has_matrix_tiles()) use_matrix_tiles(pipeline);
     if (!instance.fault.empty())
         plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
     if (instance.sanitizer == "thread") announce_wide_stores(pipeline);
+}
+
+bool Kernel::has_matrix_tiles() const {
+    return instance.backend == "cpu" && instance.scheduled && instance.adjoint_in.empty() &&
+           instance.dtypes != "exact" && extension_of(*op, instance.variant) == Extension::amx;
 }
 
 // Throws DTypeError for dtypes that Ascend's vector unit lacks, and DispatchError if there is no

@@ -76,6 +76,10 @@ public:
                !instance.sanitizer.empty();
     }
 
+    // Returns true if the compiled code uses matrix instructions (dsl/matrix_tiles.h). Exact mode
+    // and unscheduled kernels have the variant's algorithm without them.
+    bool has_matrix_tiles() const;
+
     const OpPtr op;
     // After construction, instance.tunables.offered has the tunables of the schedule.
     const Instance instance;

@@ -2,6 +2,7 @@
 
 #include "dsl/argument_checks.h"
 #include "dsl/float_pairs.h"
+#include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
 
 namespace halyard {
@@ -22,6 +23,7 @@ Faults listed_faults(Kernel &k) {
         k.pipeline.clear_custom_lowering_passes();
         if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
         if (has_float_pairs(k.instance.backend, k.lanes)) keep_float_pairs(k.pipeline);
+        if (k.has_matrix_tiles()) use_matrix_tiles(k.pipeline);
     };
     const std::string symbol = k.instance.symbol(k.op->name);
     try {

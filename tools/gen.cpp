@@ -62,6 +62,15 @@ bool upcasts(const Op &op, const std::string &dtypes) {
            std::all_of(op.sig.outputs.begin(), op.sig.outputs.end(), bound);
 }
 
+// Returns true if the op multiplies bf16 or 8-bit integers in these dtypes: there are extensions
+// for no other products.
+bool has_narrow_factors(const Op &op, const std::string &dtypes) {
+    return dtypes.find("bf16") != std::string::npos ||
+           std::ranges::any_of(op.sig.inputs, [](const TensorSpec &i) {
+               return i.dtype == "u8" || i.dtype == "i8";
+           });
+}
+
 // Returns false for kernels that would take longer to build than they are worth. Integers and f64,
 // in which checks compute, have AVX2 kernels for AVX-512 machines too, and only the last two
 // variants, of which the last takes every shape. The baseline, for old CPUs and reproducible mode,
@@ -70,8 +79,8 @@ bool worth_building(const Op &op, const std::string &dtypes, const VariantSpec &
                     const std::vector<Isa> &isas) {
     const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end();
     const bool half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
+    if (variant.extension != Extension::none) return has_narrow_factors(op, dtypes);
     if (!avx2_too || dtypes.starts_with("f32")) return true;
-    if (variant.extension != Extension::none) return !dtypes.starts_with("f64");
     const std::vector<VariantSpec> &all = op.variants;
     const size_t fewest = !all.back().when.empty() ? all.size()
                           : isa == Isa::baseline   ? 1

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 namespace halyard::dv {
 
@@ -19,8 +21,10 @@ namespace {
 class Tracer {
 public:
     Tracer(const Program &p, int choice) : program_(p), choice_(choice) {
-        for (const Buffer &b : p.buffers)
+        for (const Buffer &b : p.buffers) {
             max_slots_ = std::max(max_slots_, b.slots);
+            buffers_[b.name] = &b;
+        }
         lookup_ = [this](const std::string &name) -> int64_t {
             used_variable_ = true;
             for (size_t i = now_.vars.size(); i-- > 0;)
@@ -36,6 +40,8 @@ public:
 
 private:
     const Program &program_;
+    // The program's buffers by name: it may have thousands, and each event looks several up.
+    std::unordered_map<std::string_view, const Buffer *> buffers_;
     const int choice_;
     Trace trace_;
     Moment now_;
@@ -140,9 +146,13 @@ private:
         }
         trace_.events.push_back(std::move(e));
     }
+    const Buffer *buffer(const std::string &name) const {
+        const auto found = buffers_.find(name);
+        return found == buffers_.end() ? nullptr : found->second;
+    }
     // Sets the bytes that an operand may access. Returns false if the access can't be in conflict.
     bool extent(const Instr &i, int k, const Ref &ref, Access &r) {
-        const Buffer *b = program_.buffer(ref.buffer);
+        const Buffer *b = buffer(ref.buffer);
         if (!b && !written_.count(ref.buffer)) return false;
         const int64_t slot = value(ref.slot);
         auto [op, fixed] = evaluated_op(i, b && !ref.slot.constant());
@@ -196,7 +206,7 @@ private:
         s.op = std::move(op);
         const auto refs = operands(concrete);
         for (size_t o = 0; o < refs.size(); o++) {
-            const Buffer *b = program_.buffer(refs[o].ref->buffer);
+            const Buffer *b = buffer(refs[o].ref->buffer);
             s.locations[o].scope = b ? b->scope : Scope::gm;
             s.locations[o].dtype = refs[o].ref->dtype;
         }

@@ -30,8 +30,10 @@ struct DenseKernel : Product {
         choice("activation", activation_names());
         const DimExpr is_transposed = stride(b, 1) == 1 && stride(b, 0) != 1 && stride(bias) == 1;
         const DimExpr is_wide = d.n >= tile_vectors * lanes;
-        add(vnni(has_pairs > 0 && stride(a) == 1 && stride(bias) == 1 && d.k % 2 == 0 && d.k >= 2 &&
-                 d.m >= tile_rows && is_wide));
+        const DimExpr has_pairs_and_bias = has_pairs_along_k() && stride(bias) == 1;
+        add(amx_panels(has_pairs_and_bias && fills_matrix_tiles()));
+        add(amx(has_pairs_and_bias && fills_matrix_tiles()));
+        add(vnni(has_pairs_and_bias && d.m >= tile_rows && is_wide));
         add(narrow_t(is_transposed && d.m >= 8 && d.k >= 8 && d.n >= lanes && leaves_one_vector()));
         add(packed_t(is_transposed && d.m >= tile_rows && is_wide && d.k >= 8 &&
                      packs_wide_panels()));

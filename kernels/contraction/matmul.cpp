@@ -39,7 +39,8 @@ struct Matmul : Product {
                    "g=1 m=96 k=20 n=96 transpose_b=1",
                    "g=1 m=9 k=20 n=11 transpose_b=1",
                    "g=1 m=179 k=8 n=65",
-                   "g=1 m=179 k=8 n=65 transpose_b=1"};
+                   "g=1 m=179 k=8 n=65 transpose_b=1",
+                   "g=1 m=265 k=1034 n=33"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072",
                  "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
     }
@@ -47,9 +48,11 @@ struct Matmul : Product {
         const DimExpr is_transposed = stride(b, 1) == 1 && stride(b, 0) != 1;
         const DimExpr in_rows = stride(b, 0) == 1;
         const DimExpr is_wide = d.n >= tile_vectors * lanes;
-        // Dot products of pairs of bf16, by instructions that count subnormal operands as 0.
-        add(vnni(has_pairs > 0 && stride(a) == 1 && d.k % 2 == 0 && d.k >= 2 && d.m >= tile_rows &&
-                 is_wide));
+        // Tiles and dot products of pairs of bf16, by instructions that count subnormal operands as
+        // 0.
+        add(amx_panels(has_pairs_along_k() && fills_matrix_tiles()));
+        add(amx(has_pairs_along_k() && fills_matrix_tiles()));
+        add(vnni(has_pairs_along_k() && d.m >= tile_rows && is_wide));
 
         // b is contiguous along k (transposed). Its panels are transposed while they are packed.
         // Tiles are one vector, several vectors or half a vector wide: as wide as n fills.

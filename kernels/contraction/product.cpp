@@ -38,6 +38,18 @@ void Product::define_sum_of_pairs(const Build &build) {
     sum(j, i, g) += a(2 * k.y + k.x, i, g) * (exact ? factor : cast(Halide::Float(64), factor));
 }
 
+// The same in tiles of rows and columns.
+void Product::define_sum_in_tiles(const Build &build) {
+    const bool exact = build.is_exact();
+    const auto stored = [&](const Expr &j, const Expr &k, const Expr &g) {
+        const Expr real = b(j, k, g);
+        return exact ? real : cast(memory[1].type(), real);
+    };
+    const auto widened = [&](const Expr &e) { return exact ? e : cast(Halide::Float(64), e); };
+    const auto factor = [&](const Expr &k, const Expr &i, const Expr &g) { return a(k, i, g); };
+    matrix_tiles.define(sum, 2, size("k") / 2, size("n"), {factor, stored, widened});
+}
+
 void Product::algorithm() {
     define_sum();
     define_output();
@@ -57,6 +69,28 @@ Variant Product::vnni(const DimExpr &when) {
         schedule_pairs(cpu, Tile(cpu.lanes, vectors, cpu.pick(tile_rows, {8})));
     };
     return {"vnni", when, {.algorithm = algorithm, .schedule = schedule}, Extension::vnni};
+}
+
+Variant Product::amx(const DimExpr &when) {
+    return in_matrix_tiles("amx", when, MatrixTiles::Order::strips_outside);
+}
+Variant Product::amx_panels(const DimExpr &when) {
+    return in_matrix_tiles("amx_panels", when && MatrixTiles::stays_in_l2(d.m, d.k),
+                           MatrixTiles::Order::panels_outside);
+}
+Variant Product::in_matrix_tiles(const std::string &variant, const DimExpr &when,
+                                 MatrixTiles::Order order) {
+    const auto algorithm = [this](const Build &build) {
+        define_sum_in_tiles(build);
+        define_output();
+    };
+    const auto schedule = [this, order](const Cpu &cpu) {
+        promise_layout();
+        promise_further_inputs();
+        cpu.pick(has_pairs, {cpu.stores(DType::bf16)});
+        schedule_matrix_tiles(cpu, order);
+    };
+    return {variant, when, {.algorithm = algorithm, .schedule = schedule}, Extension::amx};
 }
 
 Variant Product::narrow_t(const DimExpr &when) {
@@ -199,11 +233,21 @@ void Product::schedule_pairs(const Cpu &cpu, const Tile &t) {
         .bound(q, 0, 2)
         .reorder_storage(q, j, u, g)
         .reorder(q, j, u);
-    pairs.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, t.lanes);
+    pairs.specialize(memory[1].dim(0).stride() == 1).vectorize(j, 2 * t.lanes).unroll(q);
     pairs.vectorize(q);
     schedule_epilogue(io, t);
     run_in_parallel(store().specialize(may_run_in_parallel(cpu, t.rows, t.columns())),
                     {batch, jo, strip});
+}
+
+void Product::schedule_matrix_tiles(const Cpu &cpu, MatrixTiles::Order order) {
+    memory[0].dim(0).set_stride(1);
+    matrix_tiles.schedule(
+        cpu, store(), {var(0), var(1), var(2)}, order,
+        {.b_is_in_rows = memory[1].dim(0).stride() == 1, .in_parallel = is_worth_threads()});
+    if (!epilogue.defined()) return;
+    specialize_cases(
+        epilogue.compute_at(store(), matrix_tiles.row).vectorize(j, cpu.lanes, Tail::GuardWithIf));
 }
 
 // b is read in place, which requires that it is contiguous along n.

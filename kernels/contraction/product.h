@@ -2,6 +2,7 @@
 // per variant.
 #pragma once
 #include "dsl/op.h"
+#include "kernels/contraction/matrix_tiles.h"
 
 namespace halyard {
 
@@ -21,7 +22,8 @@ struct Product : Op {
     Var j{"j"}, i{"i"}, g{"g"};  // column, row, batch
     Var u{"u"}, q{"q"};          // pair, element of a pair
     RDom k;
-    RVar ko{"ko"}, ki{"ki"};  // block of k, element of a block
+    MatrixTiles matrix_tiles;  // amx
+    RVar ko{"ko"}, ki{"ki"};   // block of k, element of a block
 
     // What is applied to a tile of sums before it is stored, as a Func of (j, i, g). It is
     // undefined if the sums are stored as they are. If it depends on a number that is known at the
@@ -45,7 +47,16 @@ struct Product : Op {
         min_packed_m{"least_m"}, min_packed_n{"least_n"}, may_pack{"packs"};
 
     // The variants. matmul.cpp says when each is chosen; the operands' layouts are part of `when`.
+    // products of tiles of pairs of bf16; b is packed whole, or panel by panel
+    Variant amx(const DimExpr &when);
+    Variant amx_panels(const DimExpr &when);
     Variant vnni(const DimExpr &when);  // dot products of pairs of bf16
+    // Returns true if b's elements are pairs along k and a's are adjacent, in kernels of bf16.
+    DimExpr has_pairs_along_k() const {
+        return has_pairs > 0 && stride(a) == 1 && d.k % 2 == 0 && d.k >= 2;
+    }
+    // Returns true if tile products compute few rows and columns in vain.
+    static DimExpr fills_matrix_tiles() { return d.m >= 16 && d.n >= tile_columns; }
     // b is transposed while its panels are packed: one vector, several, or half a vector wide
     Variant narrow_t(const DimExpr &when);
     Variant packed_t(const DimExpr &when);
@@ -83,14 +94,17 @@ private:
     };
     using Schedule = std::function<void(const Cpu &cpu)>;
     Variant tiled(const std::string &name, const DimExpr &when, const Schedule &schedule);
+    Variant in_matrix_tiles(const std::string &name, const DimExpr &when, MatrixTiles::Order order);
     void define_sum();
     void define_sum_of_pairs(const Build &build);
+    void define_sum_in_tiles(const Build &build);
     void promise_layout();
     void promise_further_inputs();
 
     // One schedule each; several variants differ in the tile only.
     void schedule_packed(const Cpu &cpu, const Tile &t, bool transposed);
     void schedule_pairs(const Cpu &cpu, const Tile &t);
+    void schedule_matrix_tiles(const Cpu &cpu, MatrixTiles::Order order);
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 

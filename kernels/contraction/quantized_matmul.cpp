@@ -1,6 +1,6 @@
 // integer_product: products of 8-bit integers, u8 by i8, summed exactly in i32. Zero points and
 // scales are added by primitives/composites/contraction/quantize.cpp.
-#include "dsl/op.h"
+#include "kernels/contraction/matrix_tiles.h"
 
 namespace halyard {
 namespace {
@@ -19,6 +19,17 @@ struct IntegerProduct : Op {
         const DimExpr has_quads = stride(a) == 1 && k % 4 == 0 && k >= 4 && m >= tile_rows;
         const Steps packed_quads = {.algorithm = [this](const Build &) { sum_quads(); },
                                     .schedule = [this](const Cpu &cpu) { schedule_packed(cpu); }};
+        const auto in_matrix_tiles = [this](MatrixTiles::Order order) {
+            return Steps{
+                .algorithm = [this](const Build &) { sum_in_tiles(); },
+                .schedule = [this, order](const Cpu &cpu) { schedule_matrix_tiles(cpu, order); }};
+        };
+        const DimExpr fills_matrix_tiles = stride(a) == 1 && k % 4 == 0 && k >= 4 && m >= 16 &&
+                                           n >= tile_columns;
+        add({"amx_panels", fills_matrix_tiles && MatrixTiles::stays_in_l2(m, k),
+             in_matrix_tiles(MatrixTiles::Order::panels_outside), Extension::amx});
+        add({"amx", fills_matrix_tiles, in_matrix_tiles(MatrixTiles::Order::strips_outside),
+             Extension::amx});
         add({"vnni", has_quads && n >= tile_cols * 16, packed_quads, Extension::vnni});
         add({"quads", has_quads && n >= tile_cols * lanes, packed_quads});
         add({"any", DimExpr::always()});
@@ -27,7 +38,8 @@ struct IntegerProduct : Op {
                    "g=2 m=13 k=20 n=37",
                    "g=1 m=9 k=64 n=70 transpose_b=1",
                    "g=1 m=8 k=4 n=32 transpose_a=1",
-                   "g=1 m=265 k=8 n=37"};
+                   "g=1 m=265 k=8 n=37",
+                   "g=1 m=35 k=1100 n=40"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=1024 k=1024 n=1024 transpose_b=1"};
     }
     Func a = input("a"), b = input("b");
@@ -35,6 +47,7 @@ struct IntegerProduct : Op {
     Func sum{"sum"}, packed{"packed"};
     Var j{"j"}, i{"i"}, g{"g"}, q{"q"}, kk{"kk"};
     RDom r;
+    MatrixTiles tiles;  // amx
 
     static inline const Tunable tile_rows{"rows"}, tile_cols{"cols"};
 
@@ -84,23 +97,40 @@ struct IntegerProduct : Op {
             .bound(q, 0, 4)
             .reorder_storage(q, j, kk, g)
             .reorder(q, j, kk);
-        packed.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, v);
+        packed.specialize(memory[1].dim(0).stride() == 1).vectorize(j, cols * v).unroll(q);
         packed.vectorize(q);
         out.specialize(may_run_in_parallel(cpu, rows, cols * v))
             .parallel(var(2))
             .parallel(jo)
             .parallel(ib);
     }
+    void sum_in_tiles() {
+        const auto factor = [&](const Expr &kk, const Expr &i, const Expr &g) {
+            return in_i32(a(kk, i, g));
+        };
+        const auto stored = [&](const Expr &j, const Expr &kk, const Expr &g) {
+            return b(j, kk, g);
+        };
+        tiles.define(sum, 4, size("k") / 4, size("n"), {factor, stored, in_i32});
+        c(j, i, g) = sum(j, i, g);
+    }
+    void schedule_matrix_tiles(const Cpu &cpu, MatrixTiles::Order order) {
+        promise_layout();
+        tiles.schedule(
+            cpu, store(), {var(0), var(1), var(2)}, order,
+            {.b_is_in_rows = memory[1].dim(0).stride() == 1, .in_parallel = is_worth_threads()});
+    }
     // At a ragged edge the last tile overlaps the one before, which another task may compute: both
     // write the same numbers there. ThreadSanitizer would report that as a race, so its kernels run
     // products with ragged edges on one thread.
     Expr may_run_in_parallel(const Cpu &cpu, int rows, int columns) const {
-        // Waking the thread pool costs more than a small product.
-        const Expr worth_threads = Halide::cast<int64_t>(size("g")) * size("m") * size("k") *
-                                       size("n") >=
-                                   Halide::cast<int64_t>(400000);
-        if (!cpu.target.has_feature(Halide::Target::TSAN)) return worth_threads;
-        return worth_threads && size("m") % rows == 0 && size("n") % columns == 0;
+        if (!cpu.target.has_feature(Halide::Target::TSAN)) return is_worth_threads();
+        return is_worth_threads() && size("m") % rows == 0 && size("n") % columns == 0;
+    }
+    // Waking the thread pool costs more than a small product.
+    Expr is_worth_threads() const {
+        return Halide::cast<int64_t>(size("g")) * size("m") * size("k") * size("n") >=
+               Halide::cast<int64_t>(400000);
     }
     // Takes every shape and stride.
     void schedule(const Cpu &cpu) override {

@@ -7,17 +7,17 @@
 namespace halyard {
 namespace {
 
-std::atomic<KernelMaker *> current = nullptr;
+std::atomic<KernelMaker *> current_maker = nullptr;
 
 }  // namespace
 
 void set_kernel_maker(KernelMaker *maker) {
-    current = maker;
+    current_maker = maker;
     invalidate_plans();
 }
 
 KernelMaker *kernel_maker(const std::string &backend) {
-    KernelMaker *const maker = current.load(std::memory_order_acquire);
+    KernelMaker *const maker = current_maker.load(std::memory_order_acquire);
     return maker && maker->backend() == backend ? maker : nullptr;
 }
 

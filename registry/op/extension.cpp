@@ -2,21 +2,40 @@
 
 #include <algorithm>
 
+#include "registry/base/tile_product.h"
+
 namespace halyard {
 
+namespace {
+
+bool host_has_vnni() {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512bitalg") &&
+           __builtin_cpu_supports("avx512vpopcntdq");
+}
+
+}  // namespace
+
 const char *name_of(Extension extension) {
-    return extension == Extension::vnni ? "vnni" : "none";
+    switch (extension) {
+    case Extension::vnni: return "vnni";
+    case Extension::amx: return "amx";
+    case Extension::none: break;
+    }
+    return "none";
 }
 
 bool host_has(Extension extension) {
-    static const bool vnni = [] {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16") &&
-               __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-               __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512bitalg") &&
-               __builtin_cpu_supports("avx512vpopcntdq");
-    }();
-    return vnni || extension == Extension::none;
+    static const bool vnni = host_has_vnni();
+    static const bool amx = vnni && may_use_tiles();
+    switch (extension) {
+    case Extension::vnni: return vnni;
+    case Extension::amx: return amx;
+    case Extension::none: break;
+    }
+    return true;
 }
 
 bool builds(Extension extension, Isa isa) {

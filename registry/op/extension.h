@@ -3,6 +3,8 @@
 // three; an extension costs one kernel per dtype of the ops that use it.
 //   vnni   8-bit and bf16 dot products, and the instructions introduced with them (CPUs from Zen 4
 //          and Sapphire Rapids on)
+//   amx    the same products of matrices in tile registers (CPUs from Sapphire Rapids on), if the
+//          system lets this process use them
 #pragma once
 #include <string>
 

@@ -57,7 +57,7 @@ struct ScalarSpec {
 };
 
 // Instructions that no ISA level includes (registry/op/extension.h).
-enum class Extension : uint8_t { none, vnni };
+enum class Extension : uint8_t { none, vnni, amx };
 
 // A way to compute the op. `when` is its condition: "m>=8 n>=lanes", where every word must hold.
 struct VariantSpec {

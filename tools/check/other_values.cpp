@@ -64,8 +64,7 @@ std::vector<std::string> with_other_reals(const Op &op, const std::string &sampl
     for (auto &text : op.samples) {
         Sample other = own;
         for (auto &[name, value] : parse_sample(op, text).attrs) {
-            const auto is_it = [&](const AttrSpec &a) { return a.name == name; };
-            const auto attr = std::ranges::find_if(op.attrs, is_it);
+            const auto attr = std::ranges::find(op.attrs, name, &AttrSpec::name);
             if (attr != op.attrs.end() && attr->kind == AttrKind::real) other.attrs[name] = value;
         }
         if (other.attrs != own.attrs) all.insert(text_of(other));

@@ -17,9 +17,11 @@ TEST(Extension, OnlyAvx512HasKernelsWithOne) {
     for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
         EXPECT_TRUE(builds(Extension::none, isa));
         EXPECT_EQ(builds(Extension::vnni, isa), isa == Isa::avx512);
+        EXPECT_EQ(builds(Extension::amx, isa), isa == Isa::avx512);
     }
     EXPECT_TRUE(host_has(Extension::none));
     EXPECT_STREQ(name_of(Extension::vnni), "vnni");
+    EXPECT_STREQ(name_of(Extension::amx), "amx");
 }
 
 }  // namespace
