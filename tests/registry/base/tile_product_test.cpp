@@ -15,14 +15,51 @@ namespace {
 constexpr int columns = 32;
 // Rows of a and c are farther apart than they are long, so that a wrong stride is seen.
 constexpr int gap = 8;
+constexpr int before = 3;  // what c holds
 
-template<class T> std::vector<T> random_integers(size_t count, int lowest, int highest, int seed) {
-    std::mt19937 rng{unsigned(seed)};
+std::vector<int> random_integers(int count, int lowest, int highest) {
+    std::mt19937 rng(1);
     std::uniform_int_distribution<int> any(lowest, highest);
-    std::vector<T> values(count);
-    for (T &v : values)
-        v = T(any(rng));
+    std::vector<int> values(static_cast<size_t>(count));
+    for (int &v : values)
+        v = any(rng);
     return values;
+}
+
+// a[rows][k] b[k / group][columns][group], in integers.
+struct Operands {
+    int rows, groups, group, lowest_a, highest_a, lowest_b, highest_b;
+    int a_stride = group * groups + gap;
+    std::vector<int> a = random_integers(rows * a_stride, lowest_a, highest_a);
+    std::vector<int> b = random_integers(groups * columns * group, lowest_b, highest_b);
+
+    int sum(int row, int column) const {
+        int total = before;
+        for (int k = 0; k < group * groups; k++) {
+            total += a[size_t(row * a_stride + k)] *
+                     b[size_t((k / group * columns + column) * group + k % group)];
+        }
+        return total;
+    }
+};
+
+using Function = int (*)(void *, int64_t, int64_t, const void *, int64_t, int64_t, const void *,
+                         int64_t, int64_t, int, int);
+
+// Small integers: every sum is exact, whatever its order and type.
+template<class A, class B, class C> void expect_sums(const Operands &o, Function function) {
+    const std::vector<A> a(o.a.begin(), o.a.end());
+    const std::vector<B> b(o.b.begin(), o.b.end());
+    constexpr int c_stride = columns + gap;
+    std::vector<C> c(size_t(o.rows * c_stride), C(before));
+    function(c.data(), 0, c_stride * int(sizeof(C)), a.data(), 0, o.a_stride * int(sizeof(A)),
+             b.data(), 0, columns * 4, o.rows, o.groups);
+    for (int i = 0; i < o.rows; i++) {
+        for (int j = 0; j < c_stride; j++) {
+            EXPECT_EQ(c[size_t(i * c_stride + j)], C(j < columns ? o.sum(i, j) : before))
+                << "row " << i << ", column " << j;
+        }
+    }
 }
 
 class TileProduct : public testing::TestWithParam<int> {
@@ -30,63 +67,23 @@ protected:
     void SetUp() override {
         if (!host_has(Extension::amx)) GTEST_SKIP() << "this CPU has no tile registers";
     }
-    const int rows = GetParam();
 };
 
 TEST_P(TileProduct, SumsProductsOf8BitIntegers) {
     for (const int groups : {1, 15, 16, 17, 37}) {
-        const int a_stride = 4 * groups + gap;
-        const auto a = random_integers<uint8_t>(size_t(rows * a_stride), 0, 255, groups);
-        const auto b = random_integers<int8_t>(size_t(groups * columns * 4), -128, 127, rows);
-        const auto before = random_integers<int32_t>(size_t(rows * (columns + gap)), -9, 9, 3);
-        auto c = before;
-        halyard_tile_product_u8i8(c.data(), 0, (columns + gap) * 4, a.data(), 0, a_stride, b.data(),
-                                  0, columns * 4, rows, groups);
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns + gap; j++) {
-                const size_t at = size_t(i * (columns + gap) + j);
-                int32_t expected = before[at];
-                for (int k = 0; j < columns && k < 4 * groups; k++) {
-                    expected += a[size_t(i * a_stride + k)] *
-                                b[size_t((k / 4 * columns + j) * 4 + k % 4)];
-                }
-                EXPECT_EQ(c[at], expected) << "row " << i << ", column " << j;
-            }
-        }
+        expect_sums<uint8_t, int8_t, int32_t>({GetParam(), groups, 4, 0, 255, -128, 127},
+                                              halyard_tile_product_u8i8);
     }
 }
 
-// Small integers: every sum is exact, whatever its order.
 TEST_P(TileProduct, SumsProductsOfBf16) {
-    const auto stored = [](const std::vector<int> &values) {
-        std::vector<bfloat16> numbers;
-        for (const int v : values)
-            numbers.push_back(bfloat16(float(v)));
-        return numbers;
-    };
     for (const int groups : {1, 15, 16, 17, 37}) {
-        const int a_stride = 2 * groups + gap;
-        const auto a = random_integers<int>(size_t(rows * a_stride), -99, 99, groups);
-        const auto b = random_integers<int>(size_t(groups * columns * 2), -99, 99, rows);
-        const auto stored_a = stored(a), stored_b = stored(b);
-        std::vector<float> c(size_t(rows * columns), 2.0F);
-        halyard_tile_product_bf16(c.data(), 0, columns * 4, stored_a.data(), 0, a_stride * 2,
-                                  stored_b.data(), 0, columns * 4, rows, groups);
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++) {
-                int expected = 2;
-                for (int k = 0; k < 2 * groups; k++) {
-                    expected += a[size_t(i * a_stride + k)] *
-                                b[size_t((k / 2 * columns + j) * 2 + k % 2)];
-                }
-                EXPECT_EQ(c[size_t(i * columns + j)], float(expected))
-                    << "row " << i << ", column " << j;
-            }
-        }
+        expect_sums<bfloat16, bfloat16, float>({GetParam(), groups, 2, -99, 99, -99, 99},
+                                               halyard_tile_product_bf16);
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, TileProduct, testing::Values(1, 15, 16, 17, 31, 32));
+INSTANTIATE_TEST_SUITE_P(Rows, TileProduct, testing::Values(1, 15, 16, 17, 31, 32, 33, 64, 80));
 
 }  // namespace
 }  // namespace halyard
