@@ -9,6 +9,7 @@
 #include "dsl/diagnostic.h"
 #include "dsl/fix_scalars.h"
 #include "dsl/float_pairs.h"
+#include "dsl/gpu/joint_outputs.h"
 #include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
@@ -185,7 +186,7 @@ void Kernel::build() {
     const DirectiveRecorder recorder(directives, instance.skip);
     op->define(build);
     check_algorithm(*op, directives);
-    const Results results = instance.adjoint_in.empty() ? outputs(types) : differentiate(types);
+    Results results = instance.adjoint_in.empty() ? outputs(types) : differentiate(types);
     if (is_fixed()) fix_scalars();
     const Arithmetic a = arithmetic(types);
     if (is_c99() && a.kind != Arithmetic::exact) c99::name_functions(results.funcs, a.real);
@@ -195,6 +196,7 @@ void Kernel::build() {
         throw diagnostic(*op, e, directives);
     }
 
+    if (stores_outputs_jointly()) results.funcs = op->out = {gpu::joint_outputs(results.funcs)};
     pipeline = Pipeline(results.funcs);
     constrain_outputs(results.funcs);
     schedule(results.funcs, a.real, build);
@@ -204,6 +206,13 @@ void Kernel::build() {
     if (!instance.fault.empty())
         plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
     if (instance.sanitizer == "thread") announce_wide_stores(pipeline);
+}
+
+// Elementwise ops have as many elements of each output, so one launch is enough for all.
+bool Kernel::stores_outputs_jointly() const {
+    return target.has_gpu_feature() && instance.scheduled && instance.adjoint_in.empty() &&
+           op->sig.outputs.size() > 1 &&
+           std::ranges::all_of(op->sig.outputs, &TensorSpec::any_rank);
 }
 
 bool Kernel::has_matrix_tiles() const {
@@ -318,12 +327,15 @@ Arithmetic Kernel::arithmetic(const TensorTypes &types) const {
 // States what dispatch guarantees of the outputs' strides and minima.
 void Kernel::constrain_outputs(const std::vector<Func> &funcs) {
     if (has_free_strides() && instance.adjoint_in.empty()) {
-        for (Func f : funcs)
-            if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
+        for (Func f : funcs) {
+            for (OutputImageParam stored : f.output_buffers())
+                if (f.dimensions() > 0) stored.dim(0).set_stride(Expr());
+        }
     }
     if (!is_fixed()) {
+        // The other buffers of a Tuple have the bounds of the first.
         for (Func f : funcs)
-            begin_at_zero(f.output_buffer(), f.dimensions());
+            begin_at_zero(f.output_buffers()[0], f.dimensions());
     }
 }
 

@@ -105,6 +105,7 @@ private:
     Results outputs(const TensorTypes &types) const;
     Results differentiate(const TensorTypes &types);
     void fix_scalars();
+    bool stores_outputs_jointly() const;
     Arithmetic arithmetic(const TensorTypes &types) const;
     void constrain_outputs(const std::vector<Halide::Func> &funcs);
     void schedule(const std::vector<Halide::Func> &funcs, const Halide::Type &real,

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "dsl/gpu/joint_outputs.h"
 #include "dsl/sum_tree.h"
 
 namespace halyard::gpu {
@@ -32,7 +33,7 @@ constexpr int max_tree_dimensions = 3;
 // the grid.
 constexpr size_t max_fused = 3;
 
-const Var thread("thread"), block("block");
+const Var block("block");
 
 // Distributes one stage. The first dimensions of a Func share the first one of the grid, because
 // CUDA limits the others to 65,535.

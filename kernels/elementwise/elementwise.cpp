@@ -1,5 +1,7 @@
 #include "kernels/elementwise/elementwise.h"
 
+#include "dsl/gpu/joint_outputs.h"
+
 namespace halyard {
 
 using Tail = Halide::TailStrategy;
@@ -87,12 +89,12 @@ void Elementwise::distribute(FuncOrStage &stage, const std::vector<Var> &dims, c
 void Elementwise::schedule(const Gpu &) {
     for (Func &y : out) {
         Var x = y.args()[0];
-        Var xi("xi");
         y.compute_root();
-        y.output_buffer().dim(0).set_stride(Expr());
+        for (auto stored : y.output_buffers())
+            stored.dim(0).set_stride(Expr());
         for (int d = y.dimensions() - 1; d > 1; d--)
             y.fuse(y.args()[size_t(d) - 1], y.args()[size_t(d)], y.args()[size_t(d) - 1]);
-        y.gpu_tile(x, xi, 64, Tail::GuardWithIf);
+        y.gpu_tile(x, gpu::thread, 64, Tail::GuardWithIf);
         if (y.dimensions() > 1) y.gpu_blocks(y.args()[1]);
     }
 }

@@ -338,8 +338,36 @@ protected:
 class DxOfWindows : public DxPadded {
 public:
     using DxPadded::DxPadded;
+    void algorithm(const Build &build) override {
+        if (build.on_gpu)
+            gather_by_elements();
+        else
+            DxPadded::algorithm(build);
+    }
 
 protected:
+    // Two kernels, without padded maps: a thread finds the winner of a window, then a thread adds
+    // what an element of dx gets from the windows around it.
+    void gather_by_elements() {
+        const Expr w = size(d.across.extent), h = size(d.down.extent);
+        const Expr ow = size(d.across.windows), oh = size(d.down.windows);
+        const RDom k(0, kw, 0, kh);
+        const Expr x = vx * sw + k.x * op.dw - pl;
+        const Expr y = vy * sh + k.y * op.dh - pt;
+        const Expr is = x >= 0 && x < w && y >= 0 && y < h &&
+                        is_maximum(op.x(clamp(x, 0, w - 1), clamp(y, 0, h - 1), vc, vn),
+                                   op.y(vx, vy, vc, vn));
+        first(vx, vy, vc, vn) = none;
+        first(vx, vy, vc, vn) = min(first(vx, vy, vc, vn), select(is, k.y * kw + k.x, none));
+
+        const RDom t(0, kw, 0, kh);
+        const Expr from_x = vx + pl - t.x * op.dw, from_y = vy + pt - t.y * op.dh;
+        const Expr ox = clamp(from_x / sw, 0, ow - 1), oy = clamp(from_y / sh, 0, oh - 1);
+        const Expr wins = ox * sw == from_x && oy * sh == from_y &&
+                          first(ox, oy, vc, vn) == t.y * kw + t.x;
+        given_to(vx, vy, vc, vn) += select(wins, op.dy(ox, oy, vc, vn), 0_r);
+        op.dx(vx, vy, vc, vn) = given_to(vx, vy, vc, vn);
+    }
     void gather() override {
         const Expr dw = op.dw, dh = op.dh;
         const Expr across = ((kw - 1) * dw + sw) / sw;
@@ -380,7 +408,7 @@ protected:
     std::vector<Expr> usual_calls() const override { return {sw == 1, sw == 2}; }
 
 private:
-    Func first{"first"}, sum{"sum"}, column{"column"};
+    Func first{"first"}, sum{"sum"}, column{"column"}, given_to{"given_to"};
     Var vp{"phase"};
     RDom j, columns;
 };

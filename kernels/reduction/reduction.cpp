@@ -14,6 +14,7 @@ constexpr int run = 16;
 constexpr int width = reduction_width;
 constexpr int task_elements = reduction_task_elements;
 constexpr int max_unrolled = 8;
+constexpr int longest_of_one_thread = 1024;  // elements of a row that one thread of a GPU reduces
 // Short rows: the partial results of a row, the rows of a block, the rows folded in one vector.
 constexpr int narrow_width = 16, block_rows = 16, rows_per_vector = 4;
 
@@ -102,7 +103,8 @@ void Reduction::define_plain() {
 }
 
 // The tree of GPUs: chunks of 64 elements, chunks of 64 such results, and so on. A chunk has every
-// (number of chunks)-th element, so that threads of neighbouring chunks read neighbours.
+// (number of chunks)-th element, so that threads of neighbouring chunks read neighbours. A short
+// row is reduced by one thread: then the kernels of the chunks aren't launched.
 void Reduction::define_chunks() {
     const Expr s = max(size("s"), 1);
     Expr below = size("s") * size("r");
@@ -121,7 +123,11 @@ void Reduction::define_chunks() {
     top_domain = RDom(0, below);
     partial(i, o) = start();
     partial(i, o) = combine(partial(i, o), runs[2](top_domain.x, i, o));
-    y(i, o) = finish(partial(i, o));
+    const RDom all(0, size("s"), 0, size("r"));
+    by_one_thread(i, o) = start();
+    by_one_thread(i, o) = combine(by_one_thread(i, o), load(x(all.x, i, all.y, o)));
+    const Expr is_short = size("s") * size("r") <= longest_of_one_thread;
+    y(i, o) = finish(select(is_short, by_one_thread(i, o), partial(i, o)));
 }
 
 // The tree of rows: along s in blocks of `width` elements, one for each partial result u.

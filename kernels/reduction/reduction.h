@@ -84,6 +84,7 @@ private:
     Func row_runs[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};
     // The partial results that remain: `reduction_width` or, for short rows, fewer of them.
     Func partial{"all"}, narrow_partial{"narrow"};
+    Func by_one_thread{"by_one_thread"};  // a whole row, on a GPU
     Func folds[6];
     RDom run_domain[3], top_domain, row_domain[3];
 };

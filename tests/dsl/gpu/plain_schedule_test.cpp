@@ -68,6 +68,24 @@ struct TupleSums : RowMoments {
     TupleSums() : RowMoments("tuple_sums", true) {}
 };
 
+// Each output may overwrite either input.
+struct Exchange : Op {
+    Exchange() : Op("exchange_", "x[*] y[*] -> x_out[*] y_out[*]") {
+        samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=5", "d0=1 d1=1 d2=129"};
+    }
+    Func x = input("x"), y = input("y");
+    Func x_out = output("x_out"), y_out = output("y_out");
+
+    void algorithm() override {
+        x_out(Halide::_) = y(Halide::_);
+        y_out(Halide::_) = x(Halide::_);
+    }
+    void reference(Problem &p) const override {
+        p("x_out").v = p("y").v;
+        p("y_out").v = p("x").v;
+    }
+};
+
 template<class T> std::vector<std::string> failures() {
     const T op;
     op_table().add<T>();
@@ -96,6 +114,11 @@ template<class T> size_t kernels_of() {
 TEST(PlainSchedule, ASumIsPartOfTheKernelOfItsOutput) {
     EXPECT_EQ(kernels_of<SingleSums>(), 2);
     EXPECT_EQ(kernels_of<TupleSums>(), 3);
+}
+
+TEST(PlainSchedule, OutputsOfOneShapeAreOneKernel) {
+    EXPECT_EQ(kernels_of<Exchange>(), 1);
+    EXPECT_THAT(failures<Exchange>(), testing::IsEmpty());
 }
 
 TEST(PlainSchedule, SumsAreTrees) {

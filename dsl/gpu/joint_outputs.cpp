@@ -1,0 +1,22 @@
+#include "dsl/gpu/joint_outputs.h"
+
+namespace halyard::gpu {
+using Halide::Expr;
+using Halide::Func;
+
+Func joint_outputs(const std::vector<Func> &outputs) {
+    const std::vector<Halide::Var> args = outputs[0].args();
+    const std::vector<Expr> at(args.begin(), args.end());
+    std::vector<Expr> computed, stored;
+    for (const Func &f : outputs)
+        computed.push_back(f(at));
+    Func registers("registers"), joint("outputs");
+    registers(args) = Halide::Tuple(computed);
+    for (size_t k = 0; k < outputs.size(); k++)
+        stored.push_back(registers(at)[int(k)]);
+    joint(args) = Halide::Tuple(stored);
+    registers.compute_at(joint, thread);
+    return joint;
+}
+
+}  // namespace halyard::gpu
