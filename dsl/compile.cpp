@@ -81,6 +81,8 @@ std::string Kernel::cache_key(const std::string &symbol) {
     if (components_read_each_other(pipeline)) all += "-old_values";
     if (instance.backend == "cuda") all += "-exact_ptx";
     if (instance.sanitizer == "thread") all += "-wide_stores";
+    if (has_matrix_tiles()) all += "-matrix_tiles";
+    if (holds_half_floats()) all += "-held_half_floats";
     if (has_float_pairs(instance.backend, lanes)) all += "-float_pairs";
     if (!instance.fault.empty())
         all += lowered_text(symbol);  // the pipeline does not contain the fault

@@ -9,6 +9,7 @@
 #include "dsl/diagnostic.h"
 #include "dsl/fix_scalars.h"
 #include "dsl/float_pairs.h"
+#include "dsl/gpu/half_floats.h"
 #include "dsl/gpu/joint_outputs.h"
 #include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
@@ -203,9 +204,14 @@ void Kernel::build() {
     if (!checks_arguments()) remove_argument_checks(pipeline);
     if (has_float_pairs(instance.backend, lanes)) keep_float_pairs(pipeline);
     if (has_matrix_tiles()) use_matrix_tiles(pipeline);
+    if (holds_half_floats()) gpu::hold_half_floats_as_integers(pipeline);
     if (!instance.fault.empty())
         plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
     if (instance.sanitizer == "thread") announce_wide_stores(pipeline);
+}
+
+bool Kernel::holds_half_floats() const {
+    return target.has_gpu_feature() && instance.dtypes.find("f16") != std::string::npos;
 }
 
 // Elementwise ops have as many elements of each output, so one launch is enough for all.

@@ -79,6 +79,8 @@ public:
     // Returns true if the compiled code uses matrix instructions (dsl/matrix_tiles.h). Exact mode
     // and unscheduled kernels have the variant's algorithm without them.
     bool has_matrix_tiles() const;
+    // Returns true if the kernel is for a GPU and has f16 or bf16 (dsl/gpu/half_floats.h).
+    bool holds_half_floats() const;
 
     const OpPtr op;
     // After construction, instance.tunables.offered has the tunables of the schedule.

@@ -2,6 +2,7 @@
 
 #include "dsl/argument_checks.h"
 #include "dsl/float_pairs.h"
+#include "dsl/gpu/half_floats.h"
 #include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
 
@@ -24,6 +25,7 @@ Faults listed_faults(Kernel &k) {
         if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
         if (has_float_pairs(k.instance.backend, k.lanes)) keep_float_pairs(k.pipeline);
         if (k.has_matrix_tiles()) use_matrix_tiles(k.pipeline);
+        if (k.holds_half_floats()) gpu::hold_half_floats_as_integers(k.pipeline);
     };
     const std::string symbol = k.instance.symbol(k.op->name);
     try {

@@ -196,25 +196,23 @@ TEST_F(GpuTest, RejectsAMissingDevice) {
 
 TEST_F(GpuTest, LogsOpsThatFallBackToTheCpu) {
     const Tensor x = Tensor::from<float>({-1, 0, 2});
-    const Tensor half = x.to(DType::f16);
+    const Tensor wide = x.to(DType::f64);
     testing::internal::CaptureStderr();
     for (int i = 0; i < 2; i++) {
-        EXPECT_EQ(F::relu(x).to_vector<float>(), (std::vector<float>{0, 0, 2}));
-        EXPECT_EQ(F::relu(half).to_vector<float>(), (std::vector<float>{0, 0, 2}));
-        EXPECT_EQ(F::cumsum(x.to(DType::f64), 0).at({2}), 1);
+        for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
+            EXPECT_EQ(F::relu(x.to(t)).to_vector<float>(), (std::vector<float>{0, 0, 2}));
+        EXPECT_EQ(F::cumsum(wide, 0).at({2}), 1);
     }
     const std::string reported = testing::internal::GetCapturedStderr();
-    const std::string relu = "relu of f16 stays on the CPU: no opencl kernel for f16, only for f32";
-    EXPECT_NE(reported.find("[opencl] " + relu), std::string::npos) << reported;
-    EXPECT_EQ(reported.find(relu), reported.rfind(relu));
-    EXPECT_NE(reported.find("cumsum of f64 stays on the CPU: no opencl kernel for f64"),
-              std::string::npos)
-        << reported;
-    EXPECT_EQ(reported.find("relu of f32"), std::string::npos) << reported;
-    const Tensor in[] = {half};
+    const std::string why = " of f64 stays on the CPU: no opencl kernel for f64, only for ";
+    EXPECT_NE(reported.find("[opencl] relu" + why + "f32 f16 bf16"), std::string::npos) << reported;
+    EXPECT_EQ(reported.find("relu" + why), reported.rfind("relu" + why));
+    EXPECT_NE(reported.find("cumsum" + why), std::string::npos) << reported;
+    for (const char *there : {"relu of f32", "relu of f16", "relu of bf16"})
+        EXPECT_EQ(reported.find(there), std::string::npos) << reported;
+    const Tensor in[] = {wide};
     const RegisteredOp &op = find_op("relu");
-    EXPECT_NE(explain(op, in, Attrs(op.record))
-                  .find("stays on the CPU: no opencl kernel for f16, only for f32"),
+    EXPECT_NE(explain(op, in, Attrs(op.record)).find("stays on the CPU: no opencl kernel for f64"),
               std::string::npos);
 }
 

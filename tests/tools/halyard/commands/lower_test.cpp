@@ -119,10 +119,8 @@ TEST_F(Lower, RejectsInvalidArguments) {
     expect_none("softmax --isa sse", "[isa] 'sse'");
     expect_none("conv2d --to opencl --dtype f64",
                 "[conv2d] no GPU kernel for f64: few GPUs compute f64 faster than the CPU does");
-    expect_none(
-        "softmax --to ptx --dtype f16",
-        "[softmax] no GPU kernel for f16: GPU kernels are for all OpenCL devices, which need "
-        "not have 16-bit floats");
+    expect_text("softmax --to ptx --dtype f16", {".visible .entry", "ld.global.nc.b16"});
+    expect_text("softmax --to opencl --dtype bf16", {"__kernel void", "ushort"});
     expect_none("softmax --to ptx --variant wide",
                 "[softmax] no GPU kernel of variant 'wide', there is short");
     expect_none("softmax --to ptx --isa avx2",

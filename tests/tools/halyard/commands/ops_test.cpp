@@ -25,11 +25,11 @@ TEST_F(Ops, NameWhatADeviceLacksWithTheReason) {
                   std::string::npos)
             << r.out;
         const std::string softmax = missing("softmax", device);
-        EXPECT_EQ(softmax.find(" f32 "), std::string::npos) << softmax;
-        for (const char *line :
-             {" f16          GPU kernels are for all OpenCL devices, which need not have",
-              " f64          few GPUs compute f64 faster than the CPU does\n"})
-            EXPECT_NE(softmax.find(line), std::string::npos) << softmax;
+        for (const char *there : {" f32 ", " f16 ", " bf16 "})
+            EXPECT_EQ(softmax.find(there), std::string::npos) << softmax;
+        EXPECT_NE(softmax.find(" f64          few GPUs compute f64 faster than the CPU does\n"),
+                  std::string::npos)
+            << softmax;
         EXPECT_NE(missing("softmax_dx", device), "") << "internal ops are listed too";
         EXPECT_EQ(missing("bias_add", device), "") << "a composite has no kernel of its own";
     }
