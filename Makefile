@@ -21,6 +21,7 @@ nightly: build ## what takes hours: a training killed again and again, all sampl
 	@build/release/bin/halyard check --ulps all
 	@HALYARD_ALL_PTX=1 build/release/bin/backend_test --gtest_filter='Cuda.*'
 	@build/release/bin/halyard check --device cuda
+	@build/release/bin/halyard check --device opencl
 
 fuzz: ## a million changed files that loaders read, 400,000 calls of ops, a million of an exported library, under AddressSanitizer and UBSan
 	@scripts/build.sh asan

@@ -34,8 +34,8 @@ struct Nest {
     }
     // Returns `e` in terms of the loops' variables and of what is defined outside the nest.
     Expr without_lets(Expr e) const {
-        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let)
-            e = substitute((*let)->name, (*let)->value, e);
+        for (size_t k = lets_.size(); k-- > 0;)
+            e = substitute(lets_[k]->name, lets_[k]->value, e);
         return e;
     }
     bool moves(const Expr &e) const {
@@ -102,7 +102,7 @@ class UseMatrixTiles : public IRMutator {
 public:
     Stmt mutate(const Stmt &s) override {
         const bool is_outermost = depth_++ == 0;
-        const Stmt result = IRMutator::mutate(s);
+        Stmt result = IRMutator::mutate(s);
         depth_--;
         if (is_outermost && std::exchange(found_, 0) == 0)
             throw CompileError("no loops that matrix instructions can run");
@@ -111,7 +111,7 @@ public:
 
 private:
     Stmt visit(const For *op) override {
-        const Stmt call = as_tile_product(op);
+        Stmt call = as_tile_product(op);
         if (!call.defined()) return IRMutator::visit(op);
         found_++;
         return call;

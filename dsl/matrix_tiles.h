@@ -4,13 +4,11 @@
 
 namespace halyard {
 
-// Columns of a tile product, and the most rows it has.
-constexpr int tile_columns = 32;
-constexpr int most_tile_rows = 32;
+constexpr int tile_columns = 32;  // of a tile product
 
 // Makes every compilation of the pipeline replace its loop nests of the form
 //
-//     for k: for i, at most 32: for j < 32: for q < group:
+//     for k: for i: for j < 32: for q < group:
 //         c[i][j] = c[i][j] + a[i][group k + q] * b[k][j][q]
 //
 // by calls of tile_product (registry/base/tile_product.h). `group` is 2 if a and b are bf16 and c

@@ -111,7 +111,7 @@ class HoldHalfFloats : public IRMutator {
                           mutate(op->predicate), op->alignment);
     }
     Stmt visit(const Allocate *op) override {
-        const Stmt mutated = IRMutator::visit(op);
+        Stmt mutated = IRMutator::visit(op);
         const Allocate *a = mutated.as<Allocate>();
         if (!is_half(op->type)) return mutated;
         return Allocate::make(a->name, held(a->type), a->memory_type, a->extents, a->condition,
@@ -132,7 +132,7 @@ class HoldHalfFloats : public IRMutator {
         return value.type() == to ? value : reinterpret(to, value);
     }
     Expr visit(const Call *op) override {
-        const Expr mutated = IRMutator::visit(op);
+        Expr mutated = IRMutator::visit(op);
         const Call *call = mutated.as<Call>();
         if (!call || !is_half(op->type)) return mutated;
         return Call::make(held(call->type), call->name, call->args, call->call_type, call->func,

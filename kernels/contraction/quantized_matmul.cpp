@@ -5,8 +5,6 @@
 namespace halyard {
 namespace {
 
-using Halide::Expr;
-
 // Four products are summed at a time: by vpdpbusd, or without it by vpmaddwd twice. For that the
 // panel of b that a column of tiles reads is packed: four successive k of a column are adjacent.
 struct IntegerProduct : Op {

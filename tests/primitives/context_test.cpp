@@ -131,9 +131,9 @@ TEST_F(ContextTest, RejectsProfilingOptionsWithoutEffect) {
         {R"({"output": "a", "result_path": "b"})",
          "output and result_path, its older name, are 'a' and 'b', expected one folder"},
     };
-    for (auto &[options, why] : all) {
-        expect_error<AttrError>(std::string("[context] profiling_options: ") + why,
-                                [&] { set_context({.profiling_options = options}); });
+    for (auto &refused : all) {
+        expect_error<AttrError>(std::string("[context] profiling_options: ") + refused.second,
+                                [&] { set_context({.profiling_options = refused.first}); });
     }
     EXPECT_NO_THROW(
         set_context({.profiling_options = R"({"output": ".", "training_trace": "off"})"}));

@@ -77,8 +77,9 @@ std::string gradient_dtypes(const OpRecord &op);
 void check_adjoints(const Op &op, const Options &o, Report &r);
 // Checks the OpenCL kernel, if there is a device and the op has a GPU schedule.
 void check_device(const Op &op, const Options &o, Report &r);
-// The same with three samples of each 16-bit float: their kernels have the loops of f32's.
-void check_device_briefly(const Op &op, const Options &o, Report &r);
+// The same but for 16-bit floats, whose kernels have the loops of f32's: an OpenCL driver takes a
+// second to compile one.
+void check_device_without_half_floats(const Op &op, const Options &o, Report &r);
 // Checks the CUDA kernel of every dtype and sample on the PTX machine, or on the driver that
 // HALYARD_CUDA_DRIVER names: references, special values, exact mode. check_op() doesn't run it.
 // Throws DeviceError without a driver.

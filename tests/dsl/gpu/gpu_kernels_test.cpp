@@ -1,5 +1,6 @@
 #include "dsl/gpu/gpu_kernels.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "dsl/all_ops.h"
@@ -67,6 +68,17 @@ TEST(GpuKernels, AnOpWithoutAScheduleIsDistributedOverThreads) {
     for (size_t at = 0; (at = text.find("__kernel void _kernel", at)) != std::string::npos; at++)
         kernels++;
     EXPECT_EQ(kernels, 2U) << text;
+}
+
+TEST(GpuKernels, OfHalfFloatsGiveWhatReferencesGive) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    for (const char *name : {"relu", "softmax", "matmul", "reduce_sum", "max_pool2d_dx"}) {
+        const OpPtr op = op_table().make(name);
+        const check::Report r = check::run_check(*op, "device", check::check_device, {});
+        EXPECT_THAT(r.failures, testing::IsEmpty()) << name;
+        if (r.skipped > 0) GTEST_SKIP() << "no OpenCL device";
+        EXPECT_GE(r.passed, int(3 * op->samples.size())) << name << ": f32, f16 and bf16";
+    }
 }
 
 TEST(GpuKernels, ReasonsForNone) {

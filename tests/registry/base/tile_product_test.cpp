@@ -36,8 +36,8 @@ struct Operands {
     int sum(int row, int column) const {
         int total = before;
         for (int k = 0; k < group * groups; k++) {
-            total += a[size_t(row * a_stride + k)] *
-                     b[size_t((k / group * columns + column) * group + k % group)];
+            const int at = (k / group * columns + column) * group + k % group;
+            total += a.at(size_t(row) * size_t(a_stride) + size_t(k)) * b.at(size_t(at));
         }
         return total;
     }

@@ -84,7 +84,7 @@ TEST_F(GpuFault, ABadAccessIsADeviceErrorAndTheDeviceIsOpenedAgain) {
         const Step step;
         const Numbers undisturbed = step.run([] {});
         const int64_t count = calls_of_a_step(step);
-        ASSERT_GT(count, 20);
+        ASSERT_GE(count, 20);
         for (int64_t call = 1; call <= count; call++) {
             EXPECT_THROW(step.run([&] { fail(call, cuda_illegal_address); }), DeviceError) << call;
             EXPECT_EQ(step.run([] {}), undisturbed) << "after call " << call << " failed";
