@@ -1,14 +1,14 @@
 #include "registry/base/tile_product.h"
 
-#include <algorithm>
-#include <cstring>
-#include <initializer_list>
-#include <utility>
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <utility>
 #endif
 
 namespace halyard {
@@ -171,34 +171,42 @@ bool may_use_tiles() {
 
 extern "C" {
 
+#if defined(__x86_64__)
+
 int halyard_tile_product_bf16(void *c, int64_t c_offset, int64_t c_stride, const void *a,
                               int64_t a_offset, int64_t a_stride, const void *b, int64_t b_offset,
                               int64_t b_stride, int rows, int groups) {
-#if defined(__x86_64__)
     using namespace halyard;
     add_tile_products<Product::bf16>(static_cast<char *>(c) + c_offset, c_stride,
                                      {static_cast<const char *>(a) + a_offset, a_stride,
                                       static_cast<const char *>(b) + b_offset, b_stride},
                                      rows, groups);
     return 0;
-#else
-    return -1;
-#endif
 }
 
 int halyard_tile_product_u8i8(void *c, int64_t c_offset, int64_t c_stride, const void *a,
                               int64_t a_offset, int64_t a_stride, const void *b, int64_t b_offset,
                               int64_t b_stride, int rows, int groups) {
-#if defined(__x86_64__)
     using namespace halyard;
     add_tile_products<Product::u8_i8>(static_cast<char *>(c) + c_offset, c_stride,
                                       {static_cast<const char *>(a) + a_offset, a_stride,
                                        static_cast<const char *>(b) + b_offset, b_stride},
                                       rows, groups);
     return 0;
-#else
-    return -1;
-#endif
 }
+
+#else
+
+int halyard_tile_product_bf16(void *, int64_t, int64_t, const void *, int64_t, int64_t,
+                              const void *, int64_t, int64_t, int, int) {
+    return -1;
+}
+
+int halyard_tile_product_u8i8(void *, int64_t, int64_t, const void *, int64_t, int64_t,
+                              const void *, int64_t, int64_t, int, int) {
+    return -1;
+}
+
+#endif
 
 }  // extern "C"

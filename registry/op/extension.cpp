@@ -1,5 +1,7 @@
 #include "registry/op/extension.h"
 
+#include <cpuid.h>
+
 #include <algorithm>
 
 #include "registry/base/tile_product.h"
@@ -16,6 +18,13 @@ bool host_has_vnni() {
            __builtin_cpu_supports("avx512vpopcntdq");
 }
 
+bool host_has_amx() {
+    constexpr unsigned bf16 = 1U << 22, tiles = 1U << 24, int8 = 1U << 25;
+    constexpr unsigned all = bf16 | tiles | int8;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & all) == all && may_use_tiles();
+}
+
 }  // namespace
 
 const char *name_of(Extension extension) {
@@ -29,7 +38,7 @@ const char *name_of(Extension extension) {
 
 bool host_has(Extension extension) {
     static const bool vnni = host_has_vnni();
-    static const bool amx = vnni && may_use_tiles();
+    static const bool amx = vnni && host_has_amx();
     switch (extension) {
     case Extension::vnni: return vnni;
     case Extension::amx: return amx;
