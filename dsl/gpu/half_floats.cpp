@@ -1,7 +1,5 @@
 #include "dsl/gpu/half_floats.h"
 
-#include <cstring>
-
 namespace halyard::gpu {
 using namespace Halide;
 using namespace Halide::Internal;

@@ -84,7 +84,7 @@ TEST(HalfFloats, NarrowToTheNearestEven) {
     expect_nearest<bfloat16_t>(bf16_of_f32, hard_to_round());
 }
 
-// y = max(x, limit) in f32, where x > limit in 16 bits, else x as it is.
+// Returns 2 x where that is more than 0.5, else x: converted, compared and copied.
 template<class Half> Buffer<Half> mapped(const Buffer<Half> &x, bool held) {
     Var i("i");
     Func doubled("doubled"), y("y");
