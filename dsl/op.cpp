@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <sstream>
+#include <utility>
 
 #include "dsl/gpu/plain_schedule.h"
 #include "registry/base/error.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/text.h"
 
 namespace halyard {
@@ -19,6 +22,25 @@ Signature parse_signature(const std::string &name, const std::string &text) {
         return {name, text};
     } catch (const Error &e) {
         throw Error(name, at_location(CallSite::here().outermost_location(), e.detail()));
+    }
+}
+
+// Returns the names of the ops that `factories` make, a line each. Ops are made in a child process
+// for that: making one advances the counters of Halide's names, and so the names in a kernel, and
+// its key in the cache, would depend on which other ops a program has.
+std::string lines_of_names(const std::vector<OpFactory> &factories) {
+    const auto make_all = [&] {
+        std::string lines;
+        for (const OpFactory &factory : factories)
+            lines += factory()->name + "\n";
+        return lines;
+    };
+    try {
+        return run_in_child("ops", make_all, 0, "the constructor of an op");
+    } catch (const DispatchError &) {
+        throw;  // the child died, and so would this process
+    } catch (const std::runtime_error &) {
+        return make_all();  // throws again, with the type that the child's message has lost
     }
 }
 
@@ -234,12 +256,21 @@ Op::Extents Op::output_extents() const {
     return e;
 }
 
-void OpTable::insert(OpFactory factory) {
-    const std::string name = factory()->name;
-    if (!ops_.emplace(name, std::move(factory)).second) throw Error(name, "two ops of this name");
-    order_.push_back(name);
+void OpTable::learn_names() const {
+    std::istringstream lines(lines_of_names(unnamed_));
+    for (const OpFactory &factory : std::exchange(unnamed_, {})) {
+        std::string name;
+        std::getline(lines, name);
+        if (!ops_.emplace(name, factory).second) throw Error(name, "two ops of this name");
+        order_.push_back(name);
+    }
+}
+const std::vector<std::string> &OpTable::names() const {
+    if (!unnamed_.empty()) learn_names();
+    return order_;
 }
 OpPtr OpTable::make(const std::string &name) const {
+    if (!unnamed_.empty()) learn_names();
     const auto it = ops_.find(name);
     return it == ops_.end() ? nullptr : it->second();
 }

@@ -262,20 +262,24 @@ using OpFactory = std::function<OpPtr()>;
 // Nothing is registered by a static constructor.
 class OpTable {
 public:
-    // Adds op class T, which is constructed from `args` each time it is needed. Throws Error if the
-    // table has an op of this name.
+    // Adds op class T, which is constructed from `args` each time it is needed.
     template<class T, class... Args> void add(const Args &...args) {
         insert([args...] { return std::make_unique<T>(args...); });
     }
-    void insert(OpFactory factory);
-    // Returns a new instance of the op, or null if there is none of this name.
+    void insert(OpFactory factory) { unnamed_.push_back(std::move(factory)); }
+    // Returns a new instance of the op, or null if there is none of this name. Throws what names()
+    // throws.
     OpPtr make(const std::string &name) const;
-    // Returns the names in the order in which the ops were added.
-    const std::vector<std::string> &names() const { return order_; }
+    // Returns the names in the order in which the ops were added. The first call after ops were
+    // added learns their names, and is for one thread only: it throws what the constructor of one
+    // of them throws, Error if two have one name, and DispatchError if a constructor crashes.
+    const std::vector<std::string> &names() const;
 
 private:
-    std::map<std::string, OpFactory> ops_;
-    std::vector<std::string> order_;
+    void learn_names() const;
+    mutable std::vector<OpFactory> unnamed_;  // those of which only the constructor knows the name
+    mutable std::map<std::string, OpFactory> ops_;
+    mutable std::vector<std::string> order_;
 };
 // Returns the table of this process.
 OpTable &op_table();

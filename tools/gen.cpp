@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <set>
 #include <sstream>
 
@@ -92,8 +93,8 @@ bool worth_building(const Op &op, const std::string &dtypes, const VariantSpec &
     return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !upcasts(op, dtypes)));
 }
 
-std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
-                         const std::string &sanitizer, bool for_gpu) {
+std::vector<Job> list_jobs(const OpTable &table, const std::vector<Isa> &isas,
+                           const std::string &sanitizer, bool for_gpu) {
     std::vector<Job> jobs;
     for (auto &name : table.names()) {
         const OpPtr op = table.make(name);
@@ -119,6 +120,33 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
                 jobs.push_back({name, i});
             }
         }
+    }
+    return jobs;
+}
+
+// Returns the kernels to make. It calls list_jobs() in a child process: making an op advances the
+// counters of Halide's names, and a kernel's key in the cache must not depend on the other ops of
+// its file, so that `halyard export`, which makes one op, finds what the build made.
+std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
+                         const std::string &sanitizer, bool for_gpu) {
+    const JobResult listed = run_job([&](const ProcessPool::Send &send) {
+        std::ostringstream lines;
+        for (const Job &j : list_jobs(table, isas, sanitizer, for_gpu)) {
+            lines << j.op << ' ' << j.instance.backend << ' ' << j.instance.dtypes << ' '
+                  << std::quoted(j.instance.variant) << ' ' << name_of(j.instance.isa) << '\n';
+        }
+        send(lines.str());
+    });
+    listed.require_return("gen", "listing the kernels");
+    std::vector<Job> jobs;
+    std::istringstream lines(listed.text());
+    Job job;
+    job.instance.sanitizer = sanitizer;
+    std::string isa;
+    while (lines >> job.op >> job.instance.backend >> job.instance.dtypes >>
+           std::quoted(job.instance.variant) >> isa) {
+        job.instance.isa = isa_of(isa);
+        jobs.push_back(job);
     }
     return jobs;
 }

@@ -24,6 +24,17 @@ if "$halyard" export relu -o full >out 2>&1; then fail "wrote into a folder that
 grep -q "isn't an empty folder" out || fail "$(cat out)"
 [ "$(ls full)" = file ] || fail "wrote into a folder that isn't empty"
 
+# An export takes from the kernel cache what the build compiled. The sanitizers' builds have no generators of their own.
+generator="$build_dir/gen/gen_band_kernel"
+if [ -x "$generator" ]; then
+    mkdir cache built
+    XDG_CACHE_HOME="$dir/cache" "$generator" --out built --name band_kernel --no-gpu >log 2>&1 || fail "$(cat log)"
+    ls cache/halyard/kernels >made
+    [ -s made ] || fail "the generator left nothing in the kernel cache"
+    XDG_CACHE_HOME="$dir/cache" "$halyard" export band_kernel -o band >log 2>&1 || fail "$(cat log)"
+    ls cache/halyard/kernels | diff made - >log || fail "export compiled kernels that the build has made: $(cat log)"
+fi
+
 "$halyard" export relu softmax -o first >out
 "$halyard" export layer_norm dense matmul -o second >>out
 

@@ -40,7 +40,8 @@ std::string symbol_of(const KernelEntry &k) {
 // Writes the objects of the kernels to `folder`. Each is made in a process of its own.
 std::vector<fs::path> make_objects(const std::vector<KernelEntry> &kernels, const fs::path &folder,
                                    size_t jobs) {
-    kernel_cache();  // opened here, so that all processes share a private one
+    kernel_cache();      // opened here, so that all processes share a private one
+    op_table().names();  // learned here, once for all of them
     std::vector<fs::path> objects;
     for (const KernelEntry &k : kernels)
         objects.push_back(folder / (symbol_of(k) + ".o"));
@@ -294,15 +295,14 @@ std::string functions_of(const Project &project) {
 
 }  // namespace
 
-Written write_project(const Project &project, const Selection &selection, size_t jobs) {
-    std::vector<KernelEntry> kernels;
-    for (const RegisteredOp *op : selection.ops)
-        std::ranges::copy_if(cpu_kernels(*op), std::back_inserter(kernels),
-                             [&, all = dtypes_of(selection, *op)](const KernelEntry &k) {
-                                 return std::ranges::count(all, k.dtypes) > 0;
-                             });
-    const TemporaryFolder scratch("halyard_export");
-    make_archive(scratch.path / "kernels.a", make_objects(kernels, scratch.path, jobs));
+KernelArchive::KernelArchive(const std::vector<KernelEntry> &kernels, size_t jobs)
+    : folder_("halyard_export") {
+    make_archive(path(), make_objects(kernels, folder_.path, jobs));
+}
+
+Written write_project(const Project &project, const Selection &selection,
+                      const KernelArchive &archive) {
+    const std::vector<KernelEntry> kernels = kernels_of(selection);
     const Cases cases = cases_of(selection);
 
     const fs::path parts = installed("share/halyard/export");
@@ -324,7 +324,7 @@ Written write_project(const Project &project, const Selection &selection, size_t
     fs::create_directories(folder);
     fs::copy(parts / "src", folder / "src", fs::copy_options::recursive);
     fs::copy(parts / "lib", folder / "lib", fs::copy_options::recursive);
-    fs::copy_file(scratch.path / "kernels.a", folder / "lib/kernels.a");
+    fs::copy_file(archive.path(), folder / "lib/kernels.a");
     fs::copy_file(parts / "LICENSE", folder / "LICENSE");
     fs::copy_file(parts / "project/CMakePresets.json", folder / "CMakePresets.json");
     write_text(folder / "link.cmake", filled(text_of(parts / "project/link.cmake"), words));

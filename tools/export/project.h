@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "registry/base/temporary_folder.h"
 #include "tools/c99/target.h"
 #include "tools/export/selection.h"
 
@@ -39,8 +40,21 @@ void check_place(const Project &project);
 // Writes a file, and the folders that it stands in.
 void write_text(const std::filesystem::path &path, const std::string &text);
 
-// Compiles the kernels of the selected ops, or takes them from the kernel cache, `jobs` at a time,
-// and writes the project. If a kernel fails, nothing is written.
-Written write_project(const Project &project, const Selection &selection, size_t jobs);
+// The kernels of a library, compiled or taken from the kernel cache.
+class KernelArchive {
+public:
+    // Makes `jobs` kernels at a time. A program that has made no op before finds what the build
+    // compiled: making one advances the counters of Halide's names, which are part of a kernel's
+    // key in the cache. Throws if a kernel fails.
+    KernelArchive(const std::vector<KernelEntry> &kernels, size_t jobs);
+    std::filesystem::path path() const { return folder_.path / "kernels.a"; }
+
+private:
+    TemporaryFolder folder_;
+};
+
+// Writes the project, with the archive of kernels_of(selection).
+Written write_project(const Project &project, const Selection &selection,
+                      const KernelArchive &archive);
 
 }  // namespace halyard::exporting

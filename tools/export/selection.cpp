@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "bench/harness/case.h"
 #include "bench/harness/op_call.h"
 #include "bench/harness/variadic_ops.h"
 #include "primitives/library.h"
 #include "registry/base/error.h"
+#include "registry/base/process_pool.h"
 #include "registry/base/program.h"
 #include "registry/base/text.h"
 #include "tools/export/composites.h"
@@ -116,6 +118,41 @@ std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op) {
     std::ranges::copy_if(op.kernels, std::back_inserter(all),
                          [](const KernelEntry &k) { return k.backend == "cpu"; });
     return all;
+}
+
+std::vector<KernelEntry> kernels_of(const Selection &selection) {
+    std::vector<KernelEntry> kernels;
+    for (const RegisteredOp *op : selection.ops) {
+        std::ranges::copy_if(cpu_kernels(*op), std::back_inserter(kernels),
+                             [&, all = dtypes_of(selection, *op)](const KernelEntry &k) {
+                                 return std::ranges::count(all, k.dtypes) > 0;
+                             });
+    }
+    return kernels;
+}
+
+std::vector<KernelEntry> kernels_selected_by(const std::vector<std::string> &names) {
+    // A line for each op that has kernels: its name, and its sets of dtypes.
+    const auto select = [&] {
+        const Selection selection = selection_of(names);
+        std::string lines;
+        for (const RegisteredOp *op : selection.ops) {
+            if (op->kernels.empty()) continue;
+            lines += op->record.name + " " + join(dtypes_of(selection, *op), " ") + "\n";
+        }
+        return lines;
+    };
+    std::istringstream lines(run_in_child("export", select, 0, "selecting the ops"));
+    std::vector<KernelEntry> kernels;
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        const std::set<std::string> dtypes{std::istream_iterator<std::string>(words), {}};
+        std::ranges::copy_if(cpu_kernels(library().at(name)), std::back_inserter(kernels),
+                             [&](const KernelEntry &k) { return dtypes.contains(k.dtypes); });
+    }
+    return kernels;
 }
 
 GradientOp gradient_in(const Selection &selection, const RegisteredOp &op,

@@ -44,4 +44,11 @@ const RegisteredOp &op_called(const std::string &name);
 // Returns the op's kernels for the CPU.
 std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op);
 
+// Returns the kernels of the selected ops for the CPU, those of the dtypes that are exported.
+std::vector<KernelEntry> kernels_of(const Selection &selection);
+// Returns kernels_of(selection_of(names)), but selects in a child process, so that this one has
+// made no op afterwards (see KernelArchive). What selection_of() throws arrives as a
+// std::runtime_error.
+std::vector<KernelEntry> kernels_selected_by(const std::vector<std::string> &names);
+
 }  // namespace halyard::exporting

@@ -432,7 +432,8 @@ Written write_step_project(const Project &project, const Graph &graph, size_t jo
     const Function f = function_of(graph, places);
     Project with_step = project;
     with_step.step_functions = functions_of(graph);
-    Written written = write_project(with_step, selection, jobs);
+    Written written = write_project(with_step, selection,
+                                    KernelArchive(kernels_of(selection), jobs));
 
     const std::filesystem::path templates = installed("share/halyard/export") / "project";
     const std::string has_numbers = number_count(graph) ? "numbers" : "NULL";

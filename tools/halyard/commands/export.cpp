@@ -127,9 +127,10 @@ int run_export(const ExportOptions &o, const CLI::App &sub) {
         return 0;
     }
     if (project.host == exporting::Host::c99) return export_c99(o, project);
+    const exporting::KernelArchive archive(exporting::kernels_selected_by(o.ops),
+                                           size_t(threads()));
     const exporting::Selection selection = exporting::selection_of(o.ops);
-    const exporting::Written written = exporting::write_project(project, selection,
-                                                                size_t(threads()));
+    const exporting::Written written = exporting::write_project(project, selection, archive);
     std::vector<std::string> names;
     for (const RegisteredOp *op : selection.ops)
         names.push_back(op->record.name);
