@@ -23,10 +23,15 @@ struct LiveRange {
 
 class LiveRanges {
 public:
-    explicit LiveRanges(const Program &p) : program_(p) {
-        for (const Buffer &b : p.buffers)
+    explicit LiveRanges(Program &p) : program_(p) {
+        for (Buffer &b : p.buffers)
             buffers_[b.name] = &b;
         body(p.body);
+    }
+    // Returns the program's buffer of that name, or null if there is none.
+    Buffer *buffer(const std::string &name) const {
+        const auto it = buffers_.find(name);
+        return it == buffers_.end() ? nullptr : it->second;
     }
     std::map<std::string, LiveRange> of;
     std::vector<std::string> order;  // the buffers in the order of their Alloc nodes
@@ -124,13 +129,8 @@ private:
             source_pairs.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }
 
-    const Buffer *buffer(const std::string &name) const {
-        const auto it = buffers_.find(name);
-        return it == buffers_.end() ? nullptr : it->second;
-    }
-
     const Program &program_;
-    std::unordered_map<std::string, const Buffer *> buffers_;  // by name: there may be thousands
+    std::unordered_map<std::string, Buffer *> buffers_;  // by name: there may be thousands
     int64_t position_ = 0, iterations_ = 1;
     std::vector<std::vector<std::string>> used_;
 };
@@ -141,47 +141,45 @@ int64_t align_of(const Program &p, const Buffer &b) {
 
 // Places buffers by first fit; `shifted` buffers begin in the other half of the bank groups.
 // Returns the bytes that each scope needs.
-std::map<Scope, int64_t> first_fit(Program &p, const LiveRanges &lives,
+std::map<Scope, int64_t> first_fit(const Program &p, const LiveRanges &lives,
                                    const std::map<std::string, bool> &shifted) {
     struct Placed {
         int64_t begin, until;  // the interval of its life
         int64_t address, end;
     };
     std::map<Scope, int64_t> top;
-    std::map<Scope, std::vector<Placed>> placed;
+    std::map<Scope, std::vector<Placed>> placed_in;  // by address
     for (const std::string &name : lives.order) {
-        Buffer &b = *p.buffer(name);
+        Buffer &b = *lives.buffer(name);
         const LiveRange &life = lives.of.at(name);
         const auto it = shifted.find(name);
         const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups;
         const int64_t shift = it != shifted.end() && it->second ? half_groups : 0;
         const int64_t size = b.slot_bytes() * b.slots;
         b.align = align_of(p, b);
-        std::vector<std::pair<int64_t, int64_t>> taken;  // by buffers alive at the same time
-        for (const Placed &o : placed[b.scope]) {
-            if (o.begin <= life.until() && life.begin <= o.until)
-                taken.emplace_back(o.address, o.end);
-        }
-        std::sort(taken.begin(), taken.end());
+        std::vector<Placed> &placed = placed_in[b.scope];
         int64_t at = shift;
-        for (const auto &[begin, end] : taken) {
-            if (begin < at + size && at < end)
-                at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
+        for (const Placed &o : placed) {
+            if (o.address >= at + size) break;
+            const bool is_alive_too = o.begin <= life.until() && life.begin <= o.until;
+            if (is_alive_too && at < o.end)
+                at = round_up(std::max<int64_t>(o.end - shift, 0), unit) + shift;
         }
         b.address = at;
         top[b.scope] = std::max(top[b.scope], at + size);
-        placed[b.scope].push_back({life.begin, life.until(), at, at + size});
+        const auto next = std::ranges::upper_bound(placed, at, {}, &Placed::address);
+        placed.insert(next, {life.begin, life.until(), at, at + size});
     }
     return top;
 }
 
 // Returns the buffers to shift, so that most pairs of sources are in different halves of the bank
 // groups.
-std::map<std::string, bool> shifted_buffers(const Program &p, const LiveRanges &lives) {
+std::map<std::string, bool> shifted_buffers(const LiveRanges &lives) {
     std::map<std::string, bool> half;
     for (const auto &[a, b] : lives.source_pairs) {
-        const Buffer *x = p.buffer(a);
-        const Buffer *y = p.buffer(b);
+        const Buffer *x = lives.buffer(a);
+        const Buffer *y = lives.buffer(b);
         // Their slots would not keep their halves.
         if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups))
             continue;
@@ -197,7 +195,7 @@ std::map<std::string, bool> shifted_buffers(const Program &p, const LiveRanges &
 class BankConflicts {
 public:
     BankConflicts(const Program &p, const LiveRanges &lives)
-        : program_(p), quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {
+        : lives_(lives), quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {
         for (const auto &o : lives.operations) {
             for (int s = 0; s < 2; s++) {
                 if (o.src[s].empty()) continue;
@@ -214,7 +212,7 @@ public:
         for (const Pair &p : pairs->second) {
             const std::string &name = p.a == b.name ? p.b : p.a;
             if (!placed.count(name)) continue;
-            const Buffer &other = *program_.buffer(name);
+            const Buffer &other = *lives_.buffer(name);
             const bool one_half = at / half_groups % 2 == other.address / half_groups % 2;
             const bool one_bank = at / quarter_ <= last(other, other.address) / quarter_ &&
                                   other.address / quarter_ <= last(b, at) / quarter_;
@@ -229,7 +227,7 @@ private:
         bool writes, skips;
         int64_t repeats;
     };
-    const Program &program_;
+    const LiveRanges &lives_;
     const int64_t quarter_;
     std::map<std::string, std::vector<Pair>> of_;
     void add(const Pair &p) {
@@ -241,7 +239,7 @@ private:
 
 // Returns the order of placement: buffers that aren't read in step with their results come first,
 // because they need another bank than these, then the largest.
-std::vector<std::string> placement_order(const Program &p, const LiveRanges &lives) {
+std::vector<std::string> placement_order(const LiveRanges &lives) {
     std::set<std::string> constrained;
     for (const auto &o : lives.operations) {
         for (int s = 0; s < 2; s++)
@@ -250,8 +248,8 @@ std::vector<std::string> placement_order(const Program &p, const LiveRanges &liv
     std::vector<std::string> order = lives.order;
     std::stable_sort(order.begin(), order.end(), [&](const std::string &a, const std::string &b) {
         const auto ease = [&](const std::string &name) {
-            return std::pair(!constrained.count(name),
-                             -p.buffer(name)->slot_bytes() * p.buffer(name)->slots);
+            const Buffer &buffer = *lives.buffer(name);
+            return std::pair(!constrained.count(name), -buffer.slot_bytes() * buffer.slots);
         };
         return ease(a) < ease(b);
     });
@@ -261,13 +259,13 @@ std::vector<std::string> placement_order(const Program &p, const LiveRanges &liv
 // Places each buffer where it costs least. Returns false if one of them doesn't fit.
 class LeastCost {
 public:
-    LeastCost(Program &p, const LiveRanges &lives)
+    LeastCost(const Program &p, const LiveRanges &lives)
         : program_(p), lives_(lives), conflicts_(p, lives),
           quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {}
 
     bool place_all() {
-        for (const std::string &name : placement_order(program_, lives_)) {
-            Buffer &b = *program_.buffer(name);
+        for (const std::string &name : placement_order(lives_)) {
+            Buffer &b = *lives_.buffer(name);
             const LiveRange &life = lives_.of.at(name);
             b.align = align_of(program_, b);
             const int64_t address = best_address(b, life);
@@ -284,7 +282,7 @@ private:
         const Buffer *buffer;
         int64_t begin, until;  // the interval of its life
     };
-    Program &program_;
+    const Program &program_;
     const LiveRanges &lives_;
     const BankConflicts conflicts_;
     const int64_t quarter_;
@@ -341,7 +339,7 @@ Issue capacity_issue(const Program &p, const LiveRanges &lives, Scope s, int64_t
     std::string parts;
     const Buffer *largest = nullptr;
     for (const std::string &name : lives.order) {
-        const Buffer &b = *p.buffer(name);
+        const Buffer &b = *lives.buffer(name);
         if (b.scope != s) continue;
         parts += (parts.empty() ? "" : ", ") + name + " " + std::to_string(b.slot_bytes()) +
                  (b.slots > 1 ? " x" + std::to_string(b.slots) + " slots" : "");
@@ -363,7 +361,7 @@ std::vector<Issue> place_buffers(Program &p) {
         return std::all_of(needs.begin(), needs.end(),
                            [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
     };
-    if (LeastCost(p, lives).place_all() || fits(first_fit(p, lives, shifted_buffers(p, lives)))) {
+    if (LeastCost(p, lives).place_all() || fits(first_fit(p, lives, shifted_buffers(lives)))) {
         dump(p, "2-placed");
         return {};
     }

@@ -205,7 +205,10 @@ struct CumprodGradient : Running {
     void algorithm() override {
         const Expr last = size("c") - 1;
         const auto at = [&](const Expr &p) { return select(reverse != 0, last - p, p); };
-        const RDom k(1, max(0, last));
+        // The last element is in no exclusive product. Its factor stays 1, whatever comes before
+        // it, and its W is 0.
+        const Expr factors = select(exclusive == 0, last, last - 1);
+        const RDom k(1, max(0, factors));
         const RDom j(0, max(0, last));
         product_before(c, n) = 1_r;
         product_before(k, n) = product_before(k - 1, n) * x(at(k - 1), n);
@@ -213,12 +216,11 @@ struct CumprodGradient : Running {
         const Expr here = at(clamp(c, 0, last));
         const Expr next = at(clamp(c + 1, 0, last));
         sum_after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
-        // The last element is in no exclusive product: an Inf there would make 0 x Inf.
+        // An Inf in the last element of an exclusive product would make 0 x Inf.
         const Expr following = select(exclusive == 0 || q + 1 < last,
                                       x(at(q + 1), n) * sum_after(q + 1, n), 0_r);
         sum_after(q, n) = sum_after(q, n) + following;
-        const Expr counts = exclusive == 0 || at(c) < last;
-        dx(c, n) = select(counts, product_before(at(c), n) * sum_after(at(c), n), 0_r);
+        dx(c, n) = product_before(at(c), n) * sum_after(at(c), n);
         along = k.x;
         from_end = j.x;
     }
