@@ -111,6 +111,14 @@ private:
     std::set<const RegisteredOp *> ops_;
 };
 
+// Appends the op's kernels for the CPU of these sets of dtypes.
+void append_kernels(std::vector<KernelEntry> &kernels, const RegisteredOp &op,
+                    const std::vector<std::string> &dtypes) {
+    std::ranges::copy_if(cpu_kernels(op), std::back_inserter(kernels), [&](const KernelEntry &k) {
+        return std::ranges::count(dtypes, k.dtypes) > 0;
+    });
+}
+
 }  // namespace
 
 std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op) {
@@ -122,12 +130,8 @@ std::vector<KernelEntry> cpu_kernels(const RegisteredOp &op) {
 
 std::vector<KernelEntry> kernels_of(const Selection &selection) {
     std::vector<KernelEntry> kernels;
-    for (const RegisteredOp *op : selection.ops) {
-        std::ranges::copy_if(cpu_kernels(*op), std::back_inserter(kernels),
-                             [&, all = dtypes_of(selection, *op)](const KernelEntry &k) {
-                                 return std::ranges::count(all, k.dtypes) > 0;
-                             });
-    }
+    for (const RegisteredOp *op : selection.ops)
+        append_kernels(kernels, *op, dtypes_of(selection, *op));
     return kernels;
 }
 
@@ -148,9 +152,8 @@ std::vector<KernelEntry> kernels_selected_by(const std::vector<std::string> &nam
         std::istringstream words(line);
         std::string name;
         words >> name;
-        const std::set<std::string> dtypes{std::istream_iterator<std::string>(words), {}};
-        std::ranges::copy_if(cpu_kernels(library().at(name)), std::back_inserter(kernels),
-                             [&](const KernelEntry &k) { return dtypes.contains(k.dtypes); });
+        append_kernels(kernels, library().at(name),
+                       {std::istream_iterator<std::string>(words), {}});
     }
     return kernels;
 }
