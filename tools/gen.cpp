@@ -129,17 +129,16 @@ std::vector<Job> list_jobs(const OpTable &table, const std::vector<Isa> &isas,
 // its file, so that `halyard export`, which makes one op, finds what the build made.
 std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
                          const std::string &sanitizer, bool for_gpu) {
-    const JobResult listed = run_job([&](const ProcessPool::Send &send) {
+    const auto list = [&] {
         std::ostringstream lines;
         for (const Job &j : list_jobs(table, isas, sanitizer, for_gpu)) {
             lines << j.op << ' ' << j.instance.backend << ' ' << j.instance.dtypes << ' '
                   << std::quoted(j.instance.variant) << ' ' << name_of(j.instance.isa) << '\n';
         }
-        send(lines.str());
-    });
-    listed.require_return("gen", "listing the kernels");
+        return lines.str();
+    };
+    std::istringstream lines(run_in_child("gen", list, 0, "listing the kernels"));
     std::vector<Job> jobs;
-    std::istringstream lines(listed.text());
     Job job;
     job.instance.sanitizer = sanitizer;
     std::string isa;
