@@ -8,16 +8,55 @@
 namespace halyard {
 using namespace Halide;
 
+namespace {
+
+// Replaces scalars by others.
+class ReplaceScalars : public Internal::IRMutator {
+    using IRMutator::visit;
+    const std::map<std::string, Expr> &replacements_;
+
+    Expr visit(const Internal::Variable *v) override {
+        const auto found = v->param.defined() ? replacements_.find(v->name) : replacements_.end();
+        return found == replacements_.end() ? Expr(v) : found->second;
+    }
+
+public:
+    explicit ReplaceScalars(const std::map<std::string, Expr> &replacements)
+        : replacements_(replacements) {}
+};
+
+// Replaces scalars in a Func and in all that it depends on.
+void replace_scalars(const Func &f, const std::map<std::string, Expr> &replacements) {
+    if (replacements.empty()) return;
+    ReplaceScalars replace(replacements);
+    for (auto &[name, function] : Internal::build_environment({f.function()}))
+        function.mutate(&replace);
+}
+
+// Returns a Func whose elements are those of `f`, rounded as a caller of its op gets them.
+Func edge_after(const Func &f) {
+    if (f.type() != Float(64)) return f;  // integers and booleans need no rounding
+    Func edge(f.name() + "_edge");
+    edge(_) = math::edge(f(_));
+    return edge;
+}
+
+}  // namespace
+
 Chain::Chain(const OpTable &ops, std::string n, const std::string &text, const std::string &body)
     : Op(std::move(n), text) {
+    has_edges = true;
     for (auto &t : sig.inputs)
         input(t.name);
     std::stringstream statements(body);
-    for (std::string statement; std::getline(statements, statement, ';');) {
+    for (std::string statement; std::getline(statements, statement, ';');)
         steps_.push_back(parse_step(ops, statement));
-        inherit(*steps_.back().op);
-    }
-    out.push_back(steps_.back().op->out[0]);
+    check_tensors();
+    rename_scalars();
+    for (const Step &s : steps_)
+        inherit(s);
+    for (const TensorSpec &t : sig.outputs)
+        out.push_back(step_of(t.name).op->out[0]);
 }
 
 // Parses "t = matmul(a, b)".
@@ -30,6 +69,8 @@ Chain::Step Chain::parse_step(const OpTable &ops, std::string statement) const {
     words >> step.result >> op;
     step.op = ops.make(op);
     if (!step.op) throw Error(name, "no op '" + op + "'");
+    if (step.op->sig.outputs.size() != 1)
+        throw Error(name, op + " has several outputs, an op of a chain has one");
     for (std::string argument; words >> argument;)
         step.arguments.push_back(argument);
     if (step.arguments.size() != step.op->in.size()) {
@@ -39,20 +80,76 @@ Chain::Step Chain::parse_step(const OpTable &ops, std::string statement) const {
     return step;
 }
 
-// Gives the chain the scalars of one of its ops, a contract as wide as its own, and the variants
-// and attributes of its anchor.
-void Chain::inherit(const Op &op) {
-    for (auto &s : op.scalars)
-        scalars.push_back(s);
-    for (auto &[n, parameter] : op.parameters)
-        parameters[n] = parameter;
+// Throws Error unless arguments are inputs or earlier results, and outputs are results.
+void Chain::check_tensors() const {
+    if (steps_.empty()) throw Error(name, "is a chain of no ops");
+    std::set<std::string> known;
+    for (const TensorSpec &t : sig.inputs)
+        known.insert(t.name);
+    for (const Step &s : steps_) {
+        for (const std::string &argument : s.arguments) {
+            if (!known.count(argument))
+                throw Error(name, fmt::format("{} of {} is no input and no earlier result",
+                                              argument, s.op->name));
+        }
+        if (!known.insert(s.result).second) throw Error(name, "two tensors are called " + s.result);
+    }
+    for (const TensorSpec &t : sig.outputs)
+        step_of(t.name);
+    const auto is_last = [&](const TensorSpec &t) { return t.name == steps_.back().result; };
+    if (std::ranges::none_of(sig.outputs, is_last))
+        throw Error(name, "the last result, " + steps_.back().result + ", is no output");
+    const auto is_elementwise = [](const Step &s) { return s.op->form == Form::elementwise; };
+    if (sig.outputs.size() > 1 && !std::ranges::all_of(steps_, is_elementwise))
+        throw Error(name, "has several outputs, but not all of its ops are elementwise");
+}
+
+const Chain::Step &Chain::step_of(const std::string &result) const {
+    const auto found = std::ranges::find(steps_, result, &Step::result);
+    if (found == steps_.end()) throw Error(name, "output " + result + " is the result of no op");
+    return *found;
+}
+
+// Gives scalars that several ops have names of their own.
+void Chain::rename_scalars() {
+    std::map<std::string, int> ops;
+    for (const Step &s : steps_)
+        for (const ScalarSpec &scalar : s.op->scalars)
+            ops[scalar.name]++;
+    for (Step &s : steps_) {
+        for (const ScalarSpec &scalar : s.op->scalars) {
+            if (ops[scalar.name] > 1) s.renamed[scalar.name] = s.result + "_" + scalar.name;
+        }
+    }
+}
+
+// Gives the chain the scalars and attributes of one of its ops, a contract as wide as its own, and
+// the variants of its anchor.
+void Chain::inherit(const Step &step) {
+    const Op &op = *step.op;
+    const auto name_of = [&](const std::string &scalar) {
+        const auto found = step.renamed.find(scalar);
+        return found == step.renamed.end() ? scalar : found->second;
+    };
+    for (const ScalarSpec &s : op.scalars) {
+        if (step.renamed.count(s.name) && s.value != s.name) {
+            throw Error(name, fmt::format("{} of {} is computed from attributes, and another op "
+                                          "of the chain has one of this name",
+                                          s.name, op.name));
+        }
+        const std::string own = name_of(s.name);
+        scalars.push_back({own, step.renamed.count(s.name) ? own : s.value, s.real});
+        const Parameter &parameter = op.parameters.at(s.name);
+        parameters[own] = own == s.name ? parameter : Parameter(parameter.type(), false, 0, own);
+    }
+    for (AttrSpec a : op.attrs) {
+        a.name = name_of(a.name);
+        attrs.push_back(std::move(a));
+    }
     contract.ulps = std::max(contract.ulps, 2 * op.contract.ulps);
     if (op.contract.measure != Contract::elementwise) contract.measure = Contract::normwise;
     if (op.variants.size() > 1) variants = op.variants;
-    if (op.form != Form::elementwise) {
-        axis = op.axis;
-        attrs = op.attrs;
-    }
+    if (op.form != Form::elementwise) axis = op.axis;
 }
 
 void Chain::algorithm(const Build &build) {
@@ -77,7 +174,13 @@ void Chain::algorithm(const Build &build) {
         if (std::none_of(s.op->variants.begin(), s.op->variants.end(), is_built))
             step.variant = s.op->variants.back().name;
         s.op->define(step);
-        values[s.result] = {s.op->out[0], s.op->output_extents()};
+        std::map<std::string, Expr> replacements;
+        for (const auto &[scalar, own] : s.renamed) {
+            const Parameter &p = parameters.at(own);
+            replacements[scalar] = Internal::Variable::make(p.type(), own, p);
+        }
+        replace_scalars(s.op->out[0], replacements);
+        values[s.result] = {edge_after(s.op->out[0]), s.op->output_extents()};
     }
 }
 
@@ -92,9 +195,12 @@ template<class B> void Chain::schedule_anchors(const B &b) {
                                 (anchor != n && steps_[i + 1].op->form != Form::elementwise);
         if (!ends_group) continue;
         Op &op = *steps_[anchor == n ? n - 1 : anchor].op;
-        op.set_stored(steps_[i].op->out[0]);
+        op.set_stored(i + 1 == n ? out[0] : steps_[i].op->out[0]);
         // In a chain of elementwise ops alone, the schedule may read the strides of the inputs.
-        if (anchor == n) op.memory = memory;
+        if (anchor == n) {
+            op.memory = memory;
+            op.broadcasts = broadcasts;
+        }
         if (i + 1 < n) steps_[i].op->out[0].compute_root();
         op.schedule_kernel(b);
         anchor = n;
@@ -107,15 +213,18 @@ void Chain::reference(Problem &p) const {
         Problem q = p;
         for (size_t i = 0; i < s.arguments.size(); i++)
             q.tensors[s.op->sig.inputs[i].name] = values.at(s.arguments[i]);
-        // Intermediate results have the shape of the first input, as elementwise ops have.
-        const bool is_last = &s == &steps_.back();
-        const Array &like = is_last ? p.tensors.at(sig.outputs[0].name)
-                                    : q.tensors.at(s.op->sig.inputs[0].name);
+        // Results of elementwise chains have the output's shape, others that of the first input.
+        const bool like_output = form == Form::elementwise || &s == &steps_.back();
+        const Array &like = like_output ? p.tensors.at(sig.outputs[0].name)
+                                        : q.tensors.at(s.op->sig.inputs[0].name);
         q.tensors[s.op->sig.outputs[0].name] = Array(like.shape);
+        for (const auto &[scalar, own] : s.renamed)
+            q.reals[scalar] = p.real(own);
         s.op->reference(q);
         values[s.result] = q.tensors.at(s.op->sig.outputs[0].name);
     }
-    p.tensors.at(sig.outputs[0].name) = values.at(steps_.back().result);
+    for (const TensorSpec &t : sig.outputs)
+        p.tensors.at(t.name) = values.at(t.name);
 }
 
 }  // namespace halyard

@@ -4,16 +4,23 @@
 // A chain has samples, schedules, exact mode and benchmarks like any other op. Each op that is not
 // elementwise is an anchor, which keeps its own schedule. Elementwise ops become the epilogue of
 // the anchor before them. At the beginning of the chain they are inlined into the first anchor.
+//
+// Every result is rounded as if its op ran alone (math::edge), so a chain of elementwise ops has
+// the bits of its ops, called one after another.
 #pragma once
+#include <set>
+
 #include "dsl/op.h"
 
 namespace halyard {
 
 class Chain : public Op {
 public:
-    // Parses `body`; its ops are taken from `ops`. Each call takes results of earlier calls or
-    // inputs of the chain, and the last result is the output. Throws Error for an unknown op or a
-    // wrong number of arguments.
+    // Parses `body`; its ops, of one output each, are taken from `ops`. Each call takes results of
+    // earlier calls or inputs of the chain. The outputs are results; the last result is one. A
+    // scalar that several ops have is named by its result, too: "u_alpha". Throws Error for an
+    // unknown op or tensor, a wrong number of arguments, and more than one output unless all ops
+    // are elementwise.
     Chain(const OpTable &ops, std::string name, const std::string &signature,
           const std::string &body);
     void algorithm(const Build &build) override;
@@ -27,11 +34,15 @@ private:
         std::string result;
         std::shared_ptr<Op> op;
         std::vector<std::string> arguments;
+        std::map<std::string, std::string> renamed;  // scalars of the op: their names in the chain
     };
     std::vector<Step> steps_;
 
     Step parse_step(const OpTable &ops, std::string statement) const;
-    void inherit(const Op &op);
+    void check_tensors() const;
+    void rename_scalars();
+    void inherit(const Step &step);
+    const Step &step_of(const std::string &result) const;
     template<class B> void schedule_anchors(const B &b);
 };
 

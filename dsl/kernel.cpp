@@ -10,7 +10,7 @@
 #include "dsl/fix_scalars.h"
 #include "dsl/float_pairs.h"
 #include "dsl/gpu/half_floats.h"
-#include "dsl/gpu/joint_outputs.h"
+#include "dsl/joint_outputs.h"
 #include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
@@ -197,7 +197,11 @@ void Kernel::build() {
         throw diagnostic(*op, e, directives);
     }
 
-    if (stores_outputs_jointly()) results.funcs = op->out = {gpu::joint_outputs(results.funcs)};
+    if (stores_outputs_jointly()) {
+        results.funcs = op->out = {target.has_gpu_feature()
+                                       ? joint_outputs_of_threads(results.funcs)
+                                       : joint_outputs(results.funcs)};
+    }
     pipeline = Pipeline(results.funcs);
     constrain_outputs(results.funcs);
     schedule(results.funcs, a.real, build);
@@ -214,9 +218,12 @@ bool Kernel::holds_half_floats() const {
     return target.has_gpu_feature() && instance.dtypes.find("f16") != std::string::npos;
 }
 
-// Elementwise ops have as many elements of each output, so one launch is enough for all.
+// Elementwise ops have as many elements of each output, so one launch is enough for all, and so is
+// one loop of a chain.
 bool Kernel::stores_outputs_jointly() const {
-    return target.has_gpu_feature() && instance.scheduled && instance.adjoint_in.empty() &&
+    const bool in_one_loop = target.has_gpu_feature() ||
+                             (op->has_edges && instance.backend == "cpu");
+    return in_one_loop && instance.scheduled && instance.adjoint_in.empty() &&
            op->sig.outputs.size() > 1 &&
            std::ranges::all_of(op->sig.outputs, &TensorSpec::any_rank);
 }
@@ -316,16 +323,25 @@ void Kernel::fix_scalars() {
     halyard::fix_scalars(op->out, values);
 }
 
+// Returns an outermost minimum, which is 0 in every call, but the compiler cannot derive that.
+Expr Kernel::zero_of_call() const {
+    Expr zero;
+    for (const ImageParam &m : op->memory)
+        if (m.dimensions()) zero = m.dim(m.dimensions() - 1).min();
+    return zero;
+}
+
 Arithmetic Kernel::arithmetic(const TensorTypes &types) const {
     Arithmetic a = types.arithmetic(op->copies_bits);
     if (is_ascend()) a.own_math = false;  // the vector unit has its own functions
     if (is_c99() && a.kind == Arithmetic::ieee) a.own_math = false;  // and so has C's library
     a.on_gpu = target.has_gpu_feature();
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
-    if (types.binds(Float(16)) && instance.backend == "cpu" && !a.f16_by_halide) {
-        // An outermost minimum is 0 in every call, but the compiler cannot derive that.
-        for (const ImageParam &m : op->memory)
-            if (m.dimensions()) a.zero = m.dim(m.dimensions() - 1).min();
+    if (types.binds(Float(16)) && instance.backend == "cpu" && !a.f16_by_halide)
+        a.zero = zero_of_call();
+    if (op->has_edges && types.bound.count("T")) {
+        a.edge = types.bound.at("T");
+        if (instance.backend == "cpu") a.edge_zero = zero_of_call();
     }
     return a;
 }

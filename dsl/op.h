@@ -143,7 +143,12 @@ public:
     std::map<std::string, Halide::Parameter> parameters;
     // True for an op that copies elements without arithmetic: they keep their bits in every dtype.
     bool copies_bits = false;
+    // True for an op that is made of others, between which math::edge() rounds.
+    bool has_edges = false;
     int any_rank = elementwise_rank;  // dimensions of x[*] in this kernel
+    // For an elementwise op, the sets of operands, as bits, that calls broadcast along the
+    // innermost dimension and that get loops of their own; empty for the usual ones.
+    std::vector<unsigned> broadcasts;
 
     // ---- What op files and their variants use.
 

@@ -23,6 +23,9 @@ namespace math {
 Expr real(const Expr &e) {
     return cast(Float(64), e);
 }
+Expr edge(const Expr &x) {
+    return call("edge", {x});
+}
 Expr call(const char *name, std::vector<Expr> args) {
     return Call::make(Float(64), std::string(name) + "_f64", std::move(args), Call::PureExtern);
 }
@@ -95,6 +98,15 @@ class Interpret : public IRMutator {
     const bool hide_f16;
     Expr hidden(const Expr &v) const {
         return reinterpret(Float(32), reinterpret(UInt(32), v) | reinterpret(UInt(32), a.zero));
+    }
+    // Returns what math::edge() stands for.
+    Expr edge_of(const Expr &v) const {
+        if (!ieee()) return v;
+        const bool is_narrow = a.edge.bits() < a.real.bits();
+        const Expr rounded = is_narrow ? Cast::make(a.real, stored(v, a.edge)) : v;
+        if (!a.edge_zero.defined()) return rounded;
+        const Type bits = a.real.with_code(Type::UInt);
+        return reinterpret(a.real, reinterpret(bits, rounded) | cast(bits, a.edge_zero));
     }
     bool exact() const { return a.kind == Arithmetic::exact; }
     bool ieee() const { return a.kind == Arithmetic::ieee; }
@@ -273,6 +285,7 @@ class Interpret : public IRMutator {
             args.push_back(mutate(e));
         if (op->call_type == Call::Halide) return read(op, args);
         if (op->call_type == Call::Image) return load(op, args);
+        if (op->name == "edge_f64") return edge_of(args[0]);
         const bool of_reals = is_real(op->type) ||
                               (!op->args.empty() && is_real(op->args[0].type()));
         if (!of_reals || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))

@@ -26,6 +26,10 @@ struct Arithmetic {
     // If defined, a kernel argument that is 0 in every call. It keeps LLVM from assuming, where
     // instructions convert f16, that no value is NaN or infinite.
     Halide::Expr zero = {};
+    // The type that math::edge() rounds to, and, if defined, a kernel argument that is 0 in every
+    // call. It keeps LLVM from seeing through edges.
+    Halide::Type edge = Halide::Float(32);
+    Halide::Expr edge_zero = {};
 };
 
 // Returns floating-point arithmetic in `t`. max, min, comparisons and math functions treat NaN and
@@ -62,6 +66,9 @@ Halide::Expr operator""_r(unsigned long long value);
 namespace math {
 // Returns an integer expression as a real.
 Halide::Expr real(const Halide::Expr &e);
+// Returns the real x as an op's caller gets it: rounded to the dtype T. The compiler neither
+// contracts nor cancels operations across it. In integers and in exact mode it is x.
+Halide::Expr edge(const Halide::Expr &x);
 // Returns a call of a function of dsl/math/math.h by its name: "expm1".
 Halide::Expr call(const char *name, std::vector<Halide::Expr> args);
 // Returns -infinity, the initial value of a maximum.

@@ -88,14 +88,14 @@ void Program::release_arena() {
     arena_ = {};
 }
 
-bool Program::is_outdated() const {
+bool Program::is_outdated(int copies) const {
     for (const GraphNumbers &n : graph_.numbers)
         if (n.source.phase() != n.phase) return true;
     for (const Buffer &b : graph_.buffers) {
         if (b.role != Role::captured) continue;
         const TensorImpl &i = *b.held.impl();
         // The program itself has two handles of the tensor, and its steps have views.
-        if (i.references.load(std::memory_order_acquire) > 2) continue;
+        if (i.references.load(std::memory_order_acquire) > 2 + copies) continue;
         int64_t own = 1;
         for (const Step &s : steps_) {
             for (const Tensor &t : s.in)

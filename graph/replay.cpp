@@ -1,8 +1,10 @@
 #include "graph/replay.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "graph/capture.h"
+#include "graph/fused_kernels.h"
 #include "graph/graph_file.h"
 #include "graph/passes.h"
 #include "graph/program.h"
@@ -56,6 +58,20 @@ struct Replay::Entry {
     Settings settings;
     uint64_t plans = 0;                // the generation of plans
     std::unique_ptr<Program> program;  // null: not captured yet, or it can't be
+    // The program's graph before regions were fused, if they were.
+    std::optional<Graph> parts;
+    // The number of kernels that were made when regions were last looked for; empty: never.
+    std::optional<uint64_t> kernels_seen;
+    size_t regions = 0;  // that are fused
+
+    const Graph &unfused() const { return parts ? *parts : program->graph(); }
+    void reset() {
+        program.reset();
+        parts.reset();
+        kernels_seen.reset();
+        regions = 0;
+    }
+    bool is_outdated() const { return program->is_outdated(parts ? 1 : 0); }
     bool is_eager = false;             // it can't be captured
     uint64_t calls = 0;
 };
@@ -116,18 +132,18 @@ std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
 }
 
 std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, const Function &f) {
-    Capture capture(name_, {arguments.begin(), arguments.end()}, &e.program->graph());
+    Capture capture(name_, {arguments.begin(), arguments.end()}, &e.unfused());
     std::vector<Tensor> out = capture.run(f);
     std::string what = capture.reason();
     if (what.empty()) {
         Graph again = capture.take();
         for (const Pass &pass : passes())
             pass.run(again);
-        what = difference(e.program->graph(), again);
+        what = difference(e.unfused(), again);
     }
     if (!what.empty()) {
         const uint64_t call = e.calls;
-        e.program.reset();
+        e.reset();
         e.calls = 0;
         throw GraphError("graph", name_ + ", call " + std::to_string(call) + ": " + what +
                                       ". C++ code of the cell decides what no tensor decides: make "
@@ -136,7 +152,25 @@ std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, c
     return out;
 }
 
+// Takes over the kernels that were made since the last run.
+void Replay::fuse(Entry &e) {
+    const uint64_t made = fused_kernels_made();
+    if (e.kernels_seen == made) return;
+    e.kernels_seen = made;
+    const std::vector<Region> regions = find_regions(e.unfused());
+    std::vector<Fused> fused;
+    for (const Region &r : regions)
+        if (const RegisteredOp *op = fused_op(r)) fused.push_back({&r, op});
+    if (fused.size() == e.regions) return;
+    Graph graph = with_fused(e.unfused(), fused);
+    if (saves_graphs()) saving_watch()("with_fused_regions", graph);
+    if (!e.parts) e.parts = e.program->graph();
+    e.regions = fused.size();
+    e.program = std::make_unique<Program>(std::move(graph));
+}
+
 std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) {
+    if (enables_graph_kernel() && can_fuse_regions()) fuse(e);
     const size_t needed = e.program->memory().bytes;
     if (!arena_.defined() || arena_.bytes() < needed) {
         for (Entry &other : entries_)
@@ -181,8 +215,8 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, const Setting
     Entry &e = entry_for(arguments, settings);
     e.calls++;
     if (e.is_eager) return f(arguments);
-    if (e.program && e.program->is_outdated()) {
-        e.program.reset();
+    if (e.program && e.is_outdated()) {
+        e.reset();
         e.calls = 1;
     }
     if (!e.program) return capture(e, arguments, f, names);

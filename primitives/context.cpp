@@ -27,6 +27,7 @@ struct State {
     Context now;
     std::atomic<bool> saves_graphs = false;
     std::atomic<bool> runs_graphs = false;
+    std::atomic<bool> enables_graph_kernel = false;
 };
 State &state() {
     // It is never destroyed: threads that outlive main() may still call ops.
@@ -201,6 +202,14 @@ void apply_options(const ContextOptions &o) {
         now.mode = *o.mode;
         s.runs_graphs = now.mode == GRAPH_MODE;
     }
+    if (o.enable_graph_kernel) {
+        now.enable_graph_kernel = *o.enable_graph_kernel;
+        s.enables_graph_kernel = now.enable_graph_kernel;
+        if (now.enable_graph_kernel && now.mode != GRAPH_MODE) {
+            log(LogLevel::warning, "context",
+                "enable_graph_kernel counts from a change of mode to GRAPH_MODE on");
+        }
+    }
     if (o.device_target) {
         if (*o.device_target == "GPU" && !o.device_id && now.device_id > 0)
             choose_device_id(now.device_id, "GPU");
@@ -249,6 +258,10 @@ Context get_context() {
 
 bool saves_graphs() {
     return state().saves_graphs.load(std::memory_order_relaxed);
+}
+
+bool enables_graph_kernel() {
+    return state().enables_graph_kernel.load(std::memory_order_relaxed);
 }
 
 bool runs_graphs() {

@@ -21,6 +21,11 @@ struct ContextOptions {
     // (graph/replay.h). The results are the same to the last bit. What can't be captured runs op by
     // op, as all does in PYNATIVE_MODE, and a message says why.
     std::optional<ExecutionMode> mode = {};
+    // In GRAPH_MODE, computes neighbouring elementwise calls of a graph in one kernel where that
+    // has the same bits and is faster. Kernels are compiled by the command `halyard` while the
+    // program goes on (graph/fused_kernels.h). Takes effect with the next change to GRAPH_MODE if
+    // the mode is another one, which a message says.
+    std::optional<bool> enable_graph_kernel = {};
     // "CPU", "GPU" (OpenCL, if this build has such kernels), or a simulated chip: "Ascend910" (also
     // "Ascend"), "Ascend910B" or "Ascend310".
     std::optional<std::string> device_target = {};
@@ -53,6 +58,7 @@ struct ContextOptions {
 
 struct Context {
     ExecutionMode mode = PYNATIVE_MODE;
+    bool enable_graph_kernel = false;
     std::string device_target = "CPU";
     int device_id = 0;
     std::string precision_mode = "must_keep_origin_dtype";
@@ -71,6 +77,7 @@ void set_context(const ContextOptions &options);
 Context get_context();
 bool saves_graphs();  // get_context().save_graphs, in one load
 bool runs_graphs();   // get_context().mode == GRAPH_MODE, in one load
+bool enables_graph_kernel();  // get_context().enable_graph_kernel, in one load
 
 // As set_context(), but does not read the environment first. For library(), which reads it.
 void apply_options(const ContextOptions &options);

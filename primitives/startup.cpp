@@ -17,6 +17,8 @@ namespace halyard {
 namespace {
 
 constexpr const char *variables[] = {"HALYARD_MODE",
+                                     "HALYARD_ENABLE_GRAPH_KERNEL",
+                                     "HALYARD_COMMAND",
                                      "HALYARD_DEVICE_TARGET",
                                      "HALYARD_DEVICE_ID",
                                      "HALYARD_PRECISION_MODE",
@@ -76,6 +78,7 @@ void set_context_from_environment() {
         }
         o.mode = *mode == "GRAPH_MODE" ? GRAPH_MODE : PYNATIVE_MODE;
     }
+    o.enable_graph_kernel = flag("HALYARD_ENABLE_GRAPH_KERNEL");
     o.device_target = variable("HALYARD_DEVICE_TARGET");
     if (const auto id = variable("HALYARD_DEVICE_ID")) {
         if (id->find_first_not_of("0123456789") != std::string::npos || id->size() > 9)

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "dsl/gpu/joint_outputs.h"
+#include "dsl/joint_outputs.h"
 #include "dsl/sum_tree.h"
 
 namespace halyard::gpu {
@@ -42,9 +42,9 @@ void distribute(Stage stage, const std::vector<Var> &pure, const std::vector<RVa
         stage.gpu_single_thread();
         return;
     }
-    stage.split(pure[0], block, thread, block_threads, TailStrategy::GuardWithIf);
+    stage.split(pure[0], block, gpu_thread, block_threads, TailStrategy::GuardWithIf);
     std::vector<VarOrRVar> inner_to_outer(reduced.begin(), reduced.end());
-    inner_to_outer.emplace_back(thread);
+    inner_to_outer.emplace_back(gpu_thread);
     inner_to_outer.emplace_back(block);
     inner_to_outer.insert(inner_to_outer.end(), pure.begin() + 1, pure.end());
     stage.reorder(inner_to_outer);
@@ -57,7 +57,7 @@ void distribute(Stage stage, const std::vector<Var> &pure, const std::vector<RVa
         else
             stage.fuse(blocks.back(), pure[d], Var(blocks.back().name()));
     }
-    stage.gpu_threads(thread);
+    stage.gpu_threads(gpu_thread);
     for (const VarOrRVar &b : blocks)
         stage.gpu_blocks(b);
 }
@@ -160,7 +160,7 @@ void compute_in_threads(Func &f, const Function *output) {
         kernel.compute_root();
         distribute(kernel, kernel.args(), {});
     }
-    f.compute_at(kernel, thread);
+    f.compute_at(kernel, gpu_thread);
 }
 
 }  // namespace

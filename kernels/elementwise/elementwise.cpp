@@ -1,6 +1,6 @@
 #include "kernels/elementwise/elementwise.h"
 
-#include "dsl/gpu/joint_outputs.h"
+#include "dsl/joint_outputs.h"
 
 namespace halyard {
 
@@ -34,10 +34,19 @@ Elementwise::Elementwise(const std::string &name, const std::string &signature)
 
 // Returns the condition that y is dense and exactly the operands of the bit set are broadcast.
 Halide::Expr Elementwise::has_layout(const Func &y, unsigned broadcast) const {
-    Expr layout = y.output_buffer().dim(0).stride() == 1;
+    Expr layout;
+    for (const Halide::OutputImageParam &stored : y.output_buffers()) {
+        const Expr is_dense = stored.dim(0).stride() == 1;
+        layout = layout.defined() ? layout && is_dense : is_dense;
+    }
     for (size_t k = 0; k < memory.size(); k++)
         layout = layout && memory[k].dim(0).stride() == (broadcast >> k & 1 ? 0 : 1);
     return layout;
+}
+
+std::vector<unsigned> Elementwise::patterns() const {
+    if (!any_strides) return {};
+    return broadcasts.empty() ? broadcast_patterns(memory.size()) : broadcasts;
 }
 
 // A task is a run of up to `task_elements` elements of one row, or as many shorter rows. So small
@@ -52,7 +61,7 @@ void Elementwise::schedule_output(const Cpu &cpu, Func y, int chunk) {
     const std::vector<Var> dims = y.args();
     const bool in_row_blocks = tiled && dims.size() > 1;
     Var vec("vec"), lane("lane"), run("run"), i("i"), row("row"), rows("rows");
-    const Expr row_elements = max(1, min(chunk, y.output_buffer().dim(0).extent()));
+    const Expr row_elements = max(1, min(chunk, y.output_buffers()[0].dim(0).extent()));
     // The vectors are split off first, then runs of whole vectors. So the guard of a run is a
     // scalar comparison, which Halide turns into the loop's bound.
     y.compute_root()
@@ -60,8 +69,7 @@ void Elementwise::schedule_output(const Cpu &cpu, Func y, int chunk) {
         .vectorize(lane)
         .split(vec, run, i, chunk / cpu.lanes, Tail::GuardWithIf);
     if (!in_row_blocks) distribute(y, dims, dims.size() > 1 ? dims[1] : run, chunk / row_elements);
-    for (unsigned broadcast :
-         any_strides ? broadcast_patterns(memory.size()) : std::vector<unsigned>{}) {
+    for (unsigned broadcast : patterns()) {
         Halide::Stage dense = y.specialize(has_layout(y, broadcast));
         if (in_row_blocks) distribute(dense, dims, dims[1], chunk / row_elements);
     }
@@ -94,7 +102,7 @@ void Elementwise::schedule(const Gpu &) {
             stored.dim(0).set_stride(Expr());
         for (int d = y.dimensions() - 1; d > 1; d--)
             y.fuse(y.args()[size_t(d) - 1], y.args()[size_t(d)], y.args()[size_t(d) - 1]);
-        y.gpu_tile(x, gpu::thread, 64, Tail::GuardWithIf);
+        y.gpu_tile(x, gpu_thread, 64, Tail::GuardWithIf);
         if (y.dimensions() > 1) y.gpu_blocks(y.args()[1]);
     }
 }

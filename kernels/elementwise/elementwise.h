@@ -40,6 +40,7 @@ private:
     void schedule_output(const Cpu &cpu, Func y, int chunk);
     template<class FuncOrStage> void distribute(FuncOrStage &stage, const std::vector<Var> &dims,
                                                 const Var &outer, const Expr &rows_per_task);
+    std::vector<unsigned> patterns() const;
     Expr has_layout(const Func &y, unsigned broadcast) const;
 };
 

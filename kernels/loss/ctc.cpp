@@ -214,10 +214,13 @@ struct CtcLossDx : Ctc {
         const Expr later = min(time + 1, size("t") - 1);
         beta(n, l, t) = math::lowest();
         // States past the target's last one are never reached, whatever the probability of their
-        // label: -infinity plus infinity or NaN would be NaN.
+        // label: -infinity plus infinity or NaN would be NaN. Their beta is read in the condition,
+        // so that it is computed where both sides of a select are evaluated.
         auto ahead = [&](const Expr &to) -> Expr {
-            const Expr sum = strict_float(beta(n, to, time + 1) + log_probs(label(to), n, later));
-            return select(to <= end(), sum, math::lowest());
+            const Expr from = beta(n, to, later);
+            const Expr is_past_end = strict_float(from == math::lowest()) && to > end();
+            return select(is_past_end, math::lowest(),
+                          strict_float(from + log_probs(label(to), n, later)));
         };
         const Expr continued = log_sum_of(ahead(at), ahead(at + 1),
                                           select(skips(at + 2), ahead(at + 2), math::lowest()));

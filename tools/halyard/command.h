@@ -14,6 +14,7 @@ void add_ops(CLI::App &app, Run &run);
 void add_run(CLI::App &app, Run &run);
 void add_explain(CLI::App &app, Run &run);
 void add_export(CLI::App &app, Run &run);
+void add_fuse(CLI::App &app, Run &run);
 void add_graph(CLI::App &app, Run &run);
 void add_devices(CLI::App &app, Run &run);
 void add_docs(CLI::App &app, Run &run);

@@ -90,6 +90,7 @@ void add_subcommands(CLI::App &app, halyard::command::Run &run) {
     add_new(app, run);
     add_export(app, run);
     add_compile(app, run);
+    add_fuse(app, run);
     add_cache(app, run);
 }
 

@@ -2,11 +2,13 @@
 // the graph of a file.
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "examples/lenet5/lenet5.h"
 #include "examples/recipes.h"
 #include "graph/dot.h"
+#include "graph/fused_kernels.h"
 #include "graph/memory_plan.h"
 #include "graph/passes.h"
 #include "nn/wrap.h"
@@ -25,7 +27,7 @@ struct GraphRequest {
     std::string network, part = "step", pass, dot, save;
     std::optional<std::string> data;
     std::optional<int64_t> batch_size, size;
-    bool counts = false;
+    bool counts = false, regions = false;
 };
 
 struct CapturedStage {
@@ -33,10 +35,12 @@ struct CapturedStage {
     size_t nodes = 0;
     graph::MemoryPlan memory;
     size_t temporaries = 0;  // bytes
+    std::vector<graph::Region> regions;
 };
 
 CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
-    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g)};
+    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g), 0, {}};
+    stage.regions = graph::find_regions(g);
     for (const graph::Buffer &b : g.buffers)
         if (b.role == graph::Role::temporary && b.first >= 0) stage.temporaries += b.bytes;
     return stage;
@@ -90,8 +94,30 @@ void print_counts(const std::vector<CapturedStage> &stages) {
     }
 }
 
+// Compiles the regions' kernels, and prints for each why it would be used or not.
+int show_regions(const std::vector<graph::Region> &regions) {
+    if (!graph::can_fuse_regions()) throw Error("graph", "kernels of regions can't be made here");
+    std::map<std::string, size_t> times;
+    for (const graph::Region &r : regions)
+        if (times[r.text()]++ == 0) graph::fused_op(r);
+    graph::wait_for_fused_kernels();
+    for (const graph::FusedResult &f : graph::fused_results()) {
+        std::printf("%zu times %s\n    ", times[f.region], f.region.c_str());
+        if (f.is_used)
+            std::printf("used: the same bits, %.2f times as fast\n", f.ratio);
+        else
+            std::printf("not used: %s\n", f.reason.c_str());
+    }
+    size_t calls = 0;
+    for (const graph::Region &r : regions)
+        calls += r.nodes.size();
+    std::printf("%zu regions of %zu calls\n", regions.size(), calls);
+    return 0;
+}
+
 int show(const GraphRequest &o, const std::vector<CapturedStage> &stages) {
     const CapturedStage *last = &stages.back();
+    if (o.regions) return show_regions(last->regions);
     if (!o.pass.empty()) {
         for (const CapturedStage &s : stages)
             if (s.name == o.pass) last = &s;
@@ -165,6 +191,12 @@ void add_graph(CLI::App &app, Run &selected) {
     sub->add_flag("--counts", o->counts, "Print no graph, only the table")
         ->excludes(pass)
         ->excludes(dot);
+    sub->add_flag("--regions", o->regions,
+                  "Print the regions of elementwise calls instead, and whether one kernel for each "
+                  "has the same bits and is faster")
+        ->excludes(pass)
+        ->excludes(dot)
+        ->excludes("--counts");
     sub->add_option("--data", o->data, "Folder of the training data, as for halyard train");
     sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));
     sub->add_option("--image-size,--length", o->size,

@@ -1,10 +1,21 @@
-#include "dsl/gpu/joint_outputs.h"
+#include "dsl/joint_outputs.h"
 
-namespace halyard::gpu {
+namespace halyard {
 using Halide::Expr;
 using Halide::Func;
 
 Func joint_outputs(const std::vector<Func> &outputs) {
+    const std::vector<Halide::Var> args = outputs[0].args();
+    const std::vector<Expr> at(args.begin(), args.end());
+    std::vector<Expr> values;
+    for (const Func &f : outputs)
+        values.push_back(f(at));
+    Func joint("outputs");
+    joint(args) = Halide::Tuple(values);
+    return joint;
+}
+
+Func joint_outputs_of_threads(const std::vector<Func> &outputs) {
     const std::vector<Halide::Var> args = outputs[0].args();
     const std::vector<Expr> at(args.begin(), args.end());
     std::vector<Expr> computed, stored;
@@ -15,8 +26,8 @@ Func joint_outputs(const std::vector<Func> &outputs) {
     for (size_t k = 0; k < outputs.size(); k++)
         stored.push_back(registers(at)[int(k)]);
     joint(args) = Halide::Tuple(stored);
-    registers.compute_at(joint, thread);
+    registers.compute_at(joint, gpu_thread);
     return joint;
 }
 
-}  // namespace halyard::gpu
+}  // namespace halyard

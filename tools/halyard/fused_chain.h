@@ -1,0 +1,80 @@
+// FusedChain: a chain of elementwise ops as text, compiled to one kernel and compared with its ops,
+// called one after another.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsl/chain.h"
+#include "registry/dispatch/plan.h"
+
+namespace halyard::command {
+
+struct FusedRequest {
+    // "t = mul(x, g); y = tanh(t)". The tensors that no op computes are the inputs, in the order in
+    // which they occur.
+    std::string body;
+    std::vector<std::string> inputs;   // their types: "f32[32,120]"
+    std::vector<std::string> outputs;  // empty: the results that no op reads
+    std::vector<double> numbers;       // the values of all attributes; empty: their defaults
+    Isa isa = Isa::baseline;
+};
+
+class FusedChain {
+public:
+    // Throws Error, AttrError, ShapeError or DTypeError for a chain that can't be fused: it has an
+    // op that isn't elementwise, has several outputs or attributes other than real numbers, or
+    // whose tensors differ in dtype.
+    explicit FusedChain(const FusedRequest &request);
+
+    // Compiles the kernel, or takes it from the kernel cache.
+    void compile();
+
+    // Compares the kernel's bits with those of its ops, for the inputs' shapes and for smaller ones
+    // of their pattern. Returns the first difference; "" if there is none.
+    std::string difference() const;
+    // Returns the time of the ops divided by the kernel's, and the kernel's in seconds.
+    struct Times {
+        double ratio = 0, seconds = 0;
+    };
+    Times times() const;
+
+    const RegisteredOp &op() const { return op_; }
+    const std::string &library() const { return library_; }  // the path of the kernel's
+    const std::string &symbol() const { return symbol_; }
+    size_t calls() const { return steps_.size(); }
+
+private:
+    struct Step {
+        const RegisteredOp *op = nullptr;
+        std::vector<size_t> arguments;  // places among inputs and results
+        Attrs attrs;
+        std::string result;
+    };
+    using Shapes = std::vector<Shape>;
+
+    void read_inputs(const FusedRequest &request);
+    void read_steps(const FusedRequest &request);
+    void choose_outputs(const FusedRequest &request);
+    std::string signature() const;
+    std::vector<unsigned> broadcasts() const;
+    std::vector<Tensor> tensors(const Shapes &shapes, bool with_specials) const;
+    // Calls the ops, and returns inputs and results.
+    std::vector<Tensor> values(const std::vector<Tensor> &inputs) const;
+    std::string difference(const Shapes &shapes, bool with_specials) const;
+    Shapes shapes_with(int64_t salt) const;
+    Shapes shapes_to_time() const;
+
+    std::string body_, dtype_;
+    DType type_ = DType::f32;
+    Shapes shapes_;
+    std::vector<std::string> names_;  // of the inputs and results
+    std::vector<Step> steps_;
+    std::vector<std::string> outputs_;
+    std::vector<double> numbers_;
+    Isa isa_;
+    RegisteredOp op_;
+    std::string library_, symbol_;
+};
+
+}  // namespace halyard::command
