@@ -33,6 +33,16 @@ void replace_scalars(const Func &f, const std::map<std::string, Expr> &replaceme
         function.mutate(&replace);
 }
 
+// Returns the extents of the op's result; none if they follow from attributes that kernels don't
+// have. Elementwise ops do without.
+Op::Extents extents_of_result(const Op &op) {
+    try {
+        return op.output_extents();
+    } catch (const AttrError &) {
+        return {};
+    }
+}
+
 // Returns a Func whose elements are those of `f`, rounded as a caller of its op gets them.
 Func edge_after(const Func &f) {
     if (f.type() != Float(64)) return f;  // integers and booleans need no rounding
@@ -105,7 +115,7 @@ void Chain::check_tensors() const {
 }
 
 const Chain::Step &Chain::step_of(const std::string &result) const {
-    const auto found = std::ranges::find(steps_, result, &Step::result);
+    const auto found = producer_of(result);
     if (found == steps_.end()) throw Error(name, "output " + result + " is the result of no op");
     return *found;
 }
@@ -138,9 +148,9 @@ void Chain::inherit(const Step &step) {
                                           s.name, op.name));
         }
         const std::string own = name_of(s.name);
-        scalars.push_back({own, step.renamed.count(s.name) ? own : s.value, s.real});
         const Parameter &parameter = op.parameters.at(s.name);
-        parameters[own] = own == s.name ? parameter : Parameter(parameter.type(), false, 0, own);
+        adopt({own, own == s.name ? s.value : own, s.real},
+              own == s.name ? parameter : Parameter(parameter.type(), false, 0, own));
     }
     for (AttrSpec a : op.attrs) {
         a.name = name_of(a.name);
@@ -180,8 +190,28 @@ void Chain::algorithm(const Build &build) {
             replacements[scalar] = Internal::Variable::make(p.type(), own, p);
         }
         replace_scalars(s.op->out[0], replacements);
-        values[s.result] = {edge_after(s.op->out[0]), s.op->output_extents()};
+        values[s.result] = {edge_after(s.op->out[0]), extents_of_result(*s.op)};
     }
+}
+
+// Returns the tensors from which an anchor's inputs are loaded, through elementwise ops; none if
+// another anchor computes one.
+std::vector<ImageParam> Chain::memory_of(const Step &anchor) const {
+    std::vector<ImageParam> all;
+    for (const std::string &argument : anchor.arguments) {
+        std::string from = argument;
+        for (auto s = producer_of(from); s != steps_.end(); s = producer_of(from)) {
+            if (s->op->form != Form::elementwise) return {};
+            from = s->arguments[0];
+        }
+        const auto input = std::ranges::find(sig.inputs, from, &TensorSpec::name);
+        all.push_back(memory[size_t(input - sig.inputs.begin())]);
+    }
+    return all;
+}
+
+std::vector<Chain::Step>::const_iterator Chain::producer_of(const std::string &tensor) const {
+    return std::ranges::find(steps_, tensor, &Step::result);
 }
 
 // Schedules each anchor, with the elementwise ops after it as its epilogue. The results of all
@@ -196,11 +226,9 @@ template<class B> void Chain::schedule_anchors(const B &b) {
         if (!ends_group) continue;
         Op &op = *steps_[anchor == n ? n - 1 : anchor].op;
         op.set_stored(i + 1 == n ? out[0] : steps_[i].op->out[0]);
-        // In a chain of elementwise ops alone, the schedule may read the strides of the inputs.
-        if (anchor == n) {
-            op.memory = memory;
-            op.broadcasts = broadcasts;
-        }
+        // A chain of elementwise ops alone is scheduled for the strides of all its inputs.
+        op.memory = anchor == n ? memory : memory_of(steps_[anchor]);
+        if (anchor == n) op.broadcasts = broadcasts;
         if (i + 1 < n) steps_[i].op->out[0].compute_root();
         op.schedule_kernel(b);
         anchor = n;

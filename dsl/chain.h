@@ -43,6 +43,9 @@ private:
     void rename_scalars();
     void inherit(const Step &step);
     const Step &step_of(const std::string &result) const;
+    // Returns the step whose result a tensor is; the end if it is an input.
+    std::vector<Step>::const_iterator producer_of(const std::string &tensor) const;
+    std::vector<Halide::ImageParam> memory_of(const Step &anchor) const;
     template<class B> void schedule_anchors(const B &b);
 };
 

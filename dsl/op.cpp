@@ -241,6 +241,13 @@ Expr Op::derived(const std::string &n, const std::string &expression) {
     return extents_[n] = parameter(n, Int(32));
 }
 
+void Op::adopt(const ScalarSpec &scalar, const Halide::Parameter &argument) {
+    scalars.push_back(scalar);
+    parameters[scalar.name] = argument;
+    if (!scalar.real)
+        extents_[scalar.name] = Internal::Variable::make(Int(32), scalar.name, argument);
+}
+
 void Op::bind_input(size_t i, const Func &from, const Extents &e) {
     in[i](_) = from(_);
     if (i == 0) first_input_extents_ = e;

@@ -137,7 +137,8 @@ public:
     // set by the op's constructor.
 
     std::vector<Halide::Func> in, out;  // in the order of the signature
-    // The tensors from which inputs are loaded; empty for the inner ops of a chain.
+    // The tensors from which inputs are loaded. For an op of a chain, an input that elementwise ops
+    // compute has the tensor that the first of them loads; empty if another op computes one.
     std::vector<Halide::ImageParam> memory;
     // The kernel arguments of `scalars`, by name.
     std::map<std::string, Halide::Parameter> parameters;
@@ -243,8 +244,11 @@ protected:
     Expr derived(const std::string &name, const std::string &expression);
     Expr derived(const Dim &d, const DimExpr &e) { return derived(d.name(), e.text()); }
 
-    // Returns true if the inputs are computed by other ops of a chain rather than loaded.
+    // Returns true if an input is the result of another op of a chain, which is stored before.
     bool fused() const { return memory.empty(); }
+
+    // Gives a chain a scalar of one of its ops.
+    void adopt(const ScalarSpec &scalar, const Halide::Parameter &argument);
 
 private:
     // Returns the Func in `all` of the tensor that `specs` calls `name`, and makes it if needed.

@@ -215,18 +215,20 @@ struct CtcLossDx : Ctc {
         beta(n, l, t) = math::lowest();
         // States past the target's last one are never reached, whatever the probability of their
         // label: -infinity plus infinity or NaN would be NaN. Their beta is read in the condition,
-        // so that it is computed where both sides of a select are evaluated.
+        // and lengths have no bounds here, so that beta has all elements that are read where both
+        // sides of a select are evaluated.
+        const Expr length = input_lengths(n);
         auto ahead = [&](const Expr &to) -> Expr {
-            const Expr from = beta(n, to, later);
+            const Expr from = beta(n, to, time + 1);
             const Expr is_past_end = strict_float(from == math::lowest()) && to > end();
             return select(is_past_end, math::lowest(),
                           strict_float(from + log_probs(label(to), n, later)));
         };
         const Expr continued = log_sum_of(ahead(at), ahead(at + 1),
                                           select(skips(at + 2), ahead(at + 2), math::lowest()));
-        beta(n, at, time) = select(time == steps() - 1,
+        beta(n, at, time) = select(time == length - 1,
                                    select(at == end() || at == end() - 1, 0_r, math::lowest()),
-                                   time >= steps(), math::lowest(), continued);
+                                   time >= length, math::lowest(), continued);
         const Expr posterior = exp(
             strict_float(alpha(n, states, t) + beta(n, states, t) - total(n)));
         sum(c, n, t) = 0_r;

@@ -29,6 +29,8 @@ struct Options {
     std::string dtypes, variant;  // only these; "" is all
     std::string sample;           // check_ascend: only this one, in the program of `variant`
     c99::Target target = c99::Target::x86;  // check_c99: the machine; x86 is this one
+    // check_exact: compares each variant with its own algorithm only, not with the last variant's.
+    bool own_algorithms = false;
     // For check_exact:
     Tunables tunables;  // values of the tunables of the variant's schedule,
     std::string fault;  // the fault that is planted into its kernel (dsl/mutate.h; check_cuda too),

@@ -18,6 +18,7 @@
 #include "registry/dispatch/simulated.h"
 #include "tools/check/check_json.h"
 #include "tools/check/child_check.h"
+#include "tools/check/composes.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/report_json.h"
 #include "tools/halyard/command.h"
@@ -37,7 +38,7 @@ struct CheckOptions {
     std::string fuzz, fuzz_case, ulps, json, device, refused, target;
     unsigned seed = 1;
     int jobs = 0;
-    bool quick = false, legality = false, all = false;
+    bool quick = false, legality = false, all = false, composes = false;
     MutantArguments mutants;
 };
 
@@ -104,6 +105,7 @@ std::string repro_command(const CheckOptions &o, const std::vector<std::string> 
     text += repro_options(o);
     if (o.quick) text += " --quick";
     if (o.legality) text += " --legality";
+    if (o.composes) text += " --composes";
     if (!o.fuzz.empty()) text += " --fuzz " + o.fuzz;
     if (o.seed != 1) text += " --seed " + std::to_string(o.seed);
     for (auto &path : o.records)
@@ -185,6 +187,7 @@ check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
     if (o.device == "cuda") return {{"cuda", check::check_cuda}};
     if (o.device == "c") return {{"c", check::check_c99}};
     if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
+    if (o.composes) return {{"composes", check::check_composes}};
     return check::checks_of(op, options);
 }
 
@@ -212,7 +215,10 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
                      "--json", "--jobs", "--isa", "--device"});
     } else if (o.mutants.until_caught)
         throw AttrError("check", "--until-caught does nothing without --mutants");
-    else if (!o.ulps.empty())
+    else if (o.composes) {
+        refuse_idle(sub, "with --composes",
+                    {"ops", "--composes", "--quick", "--jobs", "--json", "--all"});
+    } else if (!o.ulps.empty())
         refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
     else if (o.device == "c") {
         refuse_idle(
@@ -267,7 +273,7 @@ check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
     run.quick = o.quick;
     run.seed = o.seed;
     run.isas = isas_checked(names, options);
-    const bool has_other_checks = o.fuzz.empty() && on_cpu(o);
+    const bool has_other_checks = o.fuzz.empty() && on_cpu(o) && !o.composes;
     const auto from = std::chrono::steady_clock::now();
     const auto show = [&](size_t i, const check::Report &r) {
         print_report(r, std::to_string(i + 1) + "/" + std::to_string(names.size()), o.all);
@@ -331,7 +337,8 @@ int check_ops(const CheckOptions &o) {
         return check_mutants(selected, a, options.isas);
     }
     if (!o.ulps.empty()) return check_ulps(selected, o.ulps, options.isas, jobs_of(o));
-    const std::vector<std::string> names = named.empty() ? selected : ops_checked(named);
+    std::vector<std::string> names = named.empty() ? selected : ops_checked(named);
+    if (o.composes) names = check::add_compositions(names);
     const check::CheckRun run = run_checks(o, options, names, named);
     const int status = sum_up(run, o);
     if (!has_programs(o.device)) return status;
@@ -352,6 +359,10 @@ void add_check(CLI::App &app, Run &selected) {
     sub->add_flag(
         "--legality", o->legality,
         "Also find races and accesses out of bounds of CPU kernels, compiled with sanitizers");
+    sub->add_flag(
+        "--composes", o->composes,
+        "Only whether each op can be computed together with one before or after it, in one "
+        "kernel, with the bits of the two");
     sub->add_option("--device,--backend", o->device,
                     "opencl, cuda, " + ascend_names() +
                         ": only this device, which is simulated for cuda and Ascend, against the "

@@ -62,6 +62,16 @@ TEST_F(GraphCommand, ShowsTheGraphOfAFile) {
     expect_rejected("graph damaged.graph", "[damaged.graph] truncated");
 }
 
+TEST_F(GraphCommand, ShowsTheRegionsOfAStep) {
+    const Result regions = halyard(std::string(lenet5) + "--regions");
+    ASSERT_EQ(regions.status, 0) << regions.err;
+    EXPECT_TRUE(contains(regions.out, "1 times t0 = add(i0, i1); t1 = relu(t0) -> t1 f32[8,120] "
+                                      "f32[120]\n"))
+        << regions.out;
+    EXPECT_TRUE(contains(regions.out, "2 regions of 4 calls\n")) << regions.out;
+    EXPECT_EQ(halyard(std::string(lenet5) + "--regions --counts").status, 2);
+}
+
 TEST_F(GraphCommand, RejectsWhatHasNoEffect) {
     EXPECT_EQ(halyard(std::string(lenet5) + "--counts --after recorded").status, 2);
     EXPECT_EQ(halyard(std::string(lenet5) + "--counts --dot x.dot").status, 2);
