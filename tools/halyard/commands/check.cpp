@@ -345,6 +345,17 @@ int check_ops(const CheckOptions &o) {
     return judge_rejections(run, o.refused, !o.quick) ? 1 : status;
 }
 
+void add_mutant_options(CLI::App &sub, MutantArguments &a) {
+    sub.add_option("--mutants", a.per_op,
+                   "Plant this many faults in each op and count which the checks find")
+        ->check(CLI::PositiveNumber);
+    sub.add_option("--mutants-in-all", a.in_all, "Plant this many faults in randomly drawn ops")
+        ->check(CLI::PositiveNumber);
+    sub.add_flag("--until-caught", a.until_caught,
+                 "With --mutants: stop a fault's checks after the first that finds it");
+    sub.add_option("--mutant", a.only, "One planted fault, as --mutants prints it");
+}
+
 }  // namespace
 
 void add_check(CLI::App &app, Run &selected) {
@@ -394,15 +405,7 @@ void add_check(CLI::App &app, Run &selected) {
                     "Ops at once, each in its own process; default: the number of cores")
         ->check(CLI::Range(1, 1024));
     sub->add_option("--json", o->json, "Write the results to this file, check by check");
-    sub->add_option("--mutants", o->mutants.per_op,
-                    "Plant this many faults in each op and count which the checks find")
-        ->check(CLI::PositiveNumber);
-    sub->add_option("--mutants-in-all", o->mutants.in_all,
-                    "Plant this many faults in randomly drawn ops")
-        ->check(CLI::PositiveNumber);
-    sub->add_flag("--until-caught", o->mutants.until_caught,
-                  "With --mutants: stop a fault's checks after the first that finds it");
-    sub->add_option("--mutant", o->mutants.only, "One planted fault, as --mutants prints it");
+    add_mutant_options(*sub, o->mutants);
     sub->callback([o, sub, &selected] {
         refuse_idle_options(*o, *sub);
         selected = [o] { return check_ops(*o); };
