@@ -177,8 +177,13 @@ void Chain::algorithm(const Build &build) {
         values[sig.inputs[i].name] = {in[i], e};
     }
     for (auto &s : steps_) {
-        for (size_t i = 0; i < s.arguments.size(); i++)
-            s.op->bind_input(i, values.at(s.arguments[i]).f, values.at(s.arguments[i]).extents);
+        for (size_t i = 0; i < s.arguments.size(); i++) {
+            const Value &v = values.at(s.arguments[i]);
+            const auto place = s.arguments.begin() + std::ptrdiff_t(i);
+            // Of x - x and x / x the compiler would make 0 and 1, also where x is NaN.
+            const bool is_repeated = std::find(s.arguments.begin(), place, *place) != place;
+            s.op->bind_input(i, is_repeated ? edge_after(v.f) : v.f, v.extents);
+        }
         const auto is_built = [&](const VariantSpec &v) { return v.name == build.variant; };
         Build step = build;
         if (std::none_of(s.op->variants.begin(), s.op->variants.end(), is_built))

@@ -20,6 +20,12 @@ TEST_F(FuseCommand, ComparesBitsAndTimes) {
     EXPECT_NE(r.out.find("\nthe same bits; "), std::string::npos) << r.out;
 }
 
+// Of x - x and x / x the compiler would make 0 and 1, also where x is NaN.
+TEST_F(FuseCommand, KeepsNaNOfOneTensorWithItself) {
+    const Result r = halyard("fuse 't = sub(x, x); y = div(t, t)' --in 'f32[37]'");
+    EXPECT_EQ(r.status, 0) << r.out << r.err;
+}
+
 TEST_F(FuseCommand, WritesJson) {
     const Result r = halyard("fuse 't = leaky_relu(x); y = leaky_relu(t)' --in 'f16[5,7]' --out t "
                              "--out y --numbers 0.25,0.5 --isa baseline --json -");
