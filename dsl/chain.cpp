@@ -51,6 +51,14 @@ Func edge_after(const Func &f) {
     return edge;
 }
 
+// Returns a Func with the same elements, as an op gets them that has two inputs of one tensor.
+Func twin_of(const Func &f) {
+    if (f.type() != Float(64)) return f;
+    Func twin(f.name() + "_twin");
+    twin(_) = math::twin(f(_));
+    return twin;
+}
+
 }  // namespace
 
 Chain::Chain(const OpTable &ops, std::string n, const std::string &text, const std::string &body)
@@ -180,9 +188,8 @@ void Chain::algorithm(const Build &build) {
         for (size_t i = 0; i < s.arguments.size(); i++) {
             const Value &v = values.at(s.arguments[i]);
             const auto place = s.arguments.begin() + std::ptrdiff_t(i);
-            // Of x - x and x / x the compiler would make 0 and 1, also where x is NaN.
             const bool is_repeated = std::find(s.arguments.begin(), place, *place) != place;
-            s.op->bind_input(i, is_repeated ? edge_after(v.f) : v.f, v.extents);
+            s.op->bind_input(i, is_repeated ? twin_of(v.f) : v.f, v.extents);
         }
         const auto is_built = [&](const VariantSpec &v) { return v.name == build.variant; };
         Build step = build;

@@ -26,6 +26,9 @@ Expr real(const Expr &e) {
 Expr edge(const Expr &x) {
     return call("edge", {x});
 }
+Expr twin(const Expr &x) {
+    return call("twin", {x});
+}
 Expr call(const char *name, std::vector<Expr> args) {
     return Call::make(Float(64), std::string(name) + "_f64", std::move(args), Call::PureExtern);
 }
@@ -103,10 +106,16 @@ class Interpret : public IRMutator {
     Expr edge_of(const Expr &v) const {
         if (!ieee()) return v;
         const bool is_narrow = a.edge.bits() < a.real.bits();
-        const Expr rounded = is_narrow ? Cast::make(a.real, stored(v, a.edge)) : v;
+        Expr rounded = is_narrow ? Cast::make(a.real, stored(v, a.edge)) : v;
         if (!a.edge_zero.defined()) return rounded;
         const Type bits = a.real.with_code(Type::UInt);
         return reinterpret(a.real, reinterpret(bits, rounded) | cast(bits, a.edge_zero));
+    }
+    // Returns what math::twin() stands for: a xor, as the compiler removes a second or.
+    Expr twin_of(const Expr &v) const {
+        if (!ieee() || !a.edge_zero.defined()) return v;
+        const Type bits = a.real.with_code(Type::UInt);
+        return reinterpret(a.real, reinterpret(bits, v) ^ cast(bits, a.edge_zero));
     }
     bool exact() const { return a.kind == Arithmetic::exact; }
     bool ieee() const { return a.kind == Arithmetic::ieee; }
@@ -286,6 +295,7 @@ class Interpret : public IRMutator {
         if (op->call_type == Call::Halide) return read(op, args);
         if (op->call_type == Call::Image) return load(op, args);
         if (op->name == "edge_f64") return edge_of(args[0]);
+        if (op->name == "twin_f64") return twin_of(args[0]);
         const bool of_reals = is_real(op->type) ||
                               (!op->args.empty() && is_real(op->args[0].type()));
         if (!of_reals || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))

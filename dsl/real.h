@@ -69,6 +69,9 @@ Halide::Expr real(const Halide::Expr &e);
 // Returns the real x as an op's caller gets it: rounded to the dtype T. The compiler neither
 // contracts nor cancels operations across it. In integers and in exact mode it is x.
 Halide::Expr edge(const Halide::Expr &x);
+// Returns x as another value of which the compiler doesn't know that it is x: of x - x and x / x it
+// would make 0 and 1, also where x is NaN.
+Halide::Expr twin(const Halide::Expr &x);
 // Returns a call of a function of dsl/math/math.h by its name: "expm1".
 Halide::Expr call(const char *name, std::vector<Halide::Expr> args);
 // Returns -infinity, the initial value of a maximum.

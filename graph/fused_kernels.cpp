@@ -18,6 +18,7 @@
 #include "registry/base/error.h"
 #include "registry/base/fork.h"
 #include "registry/base/log.h"
+#include "registry/base/parallel.h"
 #include "registry/base/run_program.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/registry.h"
@@ -82,6 +83,8 @@ std::vector<std::string> words_for(const Region &r) {
     }
     words.emplace_back("--isa");
     words.emplace_back(name_of(active_isa()));
+    words.emplace_back("--threads");
+    words.push_back(std::to_string(threads()));
     return words;
 }
 

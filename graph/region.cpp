@@ -31,10 +31,6 @@ bool takes_numbers_only(const OpRecord &op) {
     return op.lets.empty() && op.conditions.empty();
 }
 
-bool is_type_t(const TensorSpec &t) {
-    return t.dtype == "T";
-}
-
 // Finds the regions of one graph.
 class Finder {
 public:
@@ -64,11 +60,7 @@ private:
     // Returns true for a call that may be part of a region.
     bool is_candidate(const Node &n) const {
         if (n.kind != Node::Kind::call || n.draw >= 0 || n.out.size() != 1) return false;
-        const RegisteredOp &op = *n.op;
-        if (op.record.form != Form::elementwise || !takes_numbers_only(op.record)) return false;
-        if (!std::ranges::all_of(op.signature.inputs, is_type_t) ||
-            !std::ranges::all_of(op.signature.outputs, is_type_t))
-            return false;
+        if (!unfusible_reason(*n.op).empty()) return false;
         const View &out = n.out[0];
         const Buffer &b = g_.buffers[size_t(out.buffer)];
         const bool is_own = (b.role == Role::temporary || b.role == Role::output) &&
@@ -110,13 +102,12 @@ private:
         const size_t last = nodes.back();
         if (nodes.size() > most_calls) return false;
         for (const size_t k : nodes) {
-            const auto &readers = readers_[size_t(g_.nodes[k].out[0].buffer)];
-            for (const size_t reader : readers)
-                if (reader < last && !contains(nodes, reader)) return false;
-            // Readers in the group take the result as it is written.
-            for (const size_t reader : readers)
-                if (contains(nodes, reader) && !reads_whole(reader, g_.nodes[k].out[0]))
+            // Readers in the group take the result as it is written, others come after it.
+            for (const size_t reader : readers_[size_t(g_.nodes[k].out[0].buffer)]) {
+                const bool is_inside = contains(nodes, reader);
+                if (is_inside ? !reads_whole(reader, g_.nodes[k].out[0]) : reader < last)
                     return false;
+            }
             for (const View &v : g_.nodes[k].in)
                 if (is_written_between(size_t(v.buffer), k, last)) return false;
         }
@@ -212,6 +203,15 @@ Node call_of(const Graph &graph, const Fused &f) {
 }
 
 }  // namespace
+
+std::string unfusible_reason(const RegisteredOp &op) {
+    const auto is_t = [](const TensorSpec &t) { return t.dtype == "T"; };
+    if (op.record.form != Form::elementwise) return "isn't elementwise";
+    if (op.signature.outputs.size() != 1) return "has several outputs";
+    if (!std::ranges::all_of(op.signature.inputs, is_t) || !is_t(op.signature.outputs[0]))
+        return "has tensors of several dtypes: " + op.record.signature;
+    return takes_numbers_only(op.record) ? "" : "has attributes other than real numbers";
+}
 
 std::string Region::text() const {
     std::string text = body + " ->";

@@ -9,6 +9,9 @@
 
 namespace halyard::graph {
 
+// Returns why calls of the op are in no region: "isn't elementwise"; "" if they may be.
+std::string unfusible_reason(const RegisteredOp &op);
+
 struct Region {
     std::vector<size_t>
         nodes;  // its calls, in their order; the kernel runs in the last one's place

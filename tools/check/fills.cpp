@@ -79,6 +79,16 @@ void fill_every_value(const Tensor &t) {
     t.assign(dense.reshape(t.shape()));
 }
 
+void fill_every_pair(const Tensor &t, size_t input) {
+    if (input > 1 || (t.dtype() != DType::i8 && t.dtype() != DType::u8)) return;
+    constexpr int64_t values = 256;
+    const Tensor dense = Tensor::empty({t.elements()}, t.dtype());
+    auto *bytes = static_cast<uint8_t *>(dense.raw());
+    for (int64_t i = 0; i < t.elements(); i++)
+        bytes[i] = static_cast<uint8_t>(input == 0 ? i : i / values);
+    t.assign(dense.reshape(t.shape()));
+}
+
 void fill_integers(const Tensor &t, std::mt19937 &rng) {
     if (!is_float(t.dtype())) return;
     static const unsigned zeros_of_16[] = {0, 8, 14};

@@ -27,6 +27,10 @@ void fill_tiny(const Tensor &t, std::mt19937 &rng);
 // Fills a tensor of f16 or bf16 with every value of the dtype in turn, NaN and Inf too.
 void fill_every_value(const Tensor &t);
 
+// Fills a tensor of 8-bit integers, the first (0) or the second (1) of a call's inputs, so that the
+// two have every pair of values; does nothing for further inputs and other dtypes.
+void fill_every_pair(const Tensor &t, size_t input);
+
 // Fills a tensor of floats with integers from -3 to 3, of which none, half or most are 0. Sums and
 // products of a few of them are exact in 16 bits too, so that every wrong element shows.
 void fill_integers(const Tensor &t, std::mt19937 &rng);

@@ -35,6 +35,7 @@ namespace halyard::check {
 //             aren't compared
 //   every     floats of 16 bits have every value, one after the other
 //   every:x   only those of input x
+//   pairs     the first two inputs, of 8-bit integers, have every pair of values
 //   integers  small integers, most of them 0: sums and products of them are exact in all dtypes
 //   bends     half of all values are breakpoints of ops or equal to others: 0, +-1, +-3, attributes
 //   constants half of all values are constants of the op's formula, or next to one
@@ -48,7 +49,7 @@ struct FuzzCase {
     std::map<std::string, std::string> layouts;  // tensor -> its layout
     enum class Magnitudes : uint8_t { usual, wide, extreme } magnitudes = Magnitudes::usual;
     bool breakpoints = false, constants = false, integers = false, every_value = false,
-         lonely = false, first_axis = false;
+         every_pair = false, lonely = false, first_axis = false;
     std::string every_value_of;  // with every_value: the only input; "" for all
     std::string tiny;            // the input with tiny numbers; "" for none
     int specials = 0, seed = 1;

@@ -29,6 +29,7 @@ std::string FuzzCase::text() const {
     if (magnitudes == Magnitudes::extreme) s += " extreme";
     if (!tiny.empty()) s += " tiny:" + tiny;
     if (every_value) s += " every" + (every_value_of.empty() ? "" : ":" + every_value_of);
+    if (every_pair) s += " pairs";
     if (integers) s += " integers";
     if (breakpoints) s += " bends";
     if (constants) s += " constants";
@@ -64,6 +65,8 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
             c.tiny = w.substr(at + 1);
         else if (w == "every")
             c.every_value = true;
+        else if (w == "pairs")
+            c.every_pair = true;
         else if (w.starts_with("every:")) {
             c.every_value = true;
             c.every_value_of = w.substr(at + 1);
@@ -325,6 +328,7 @@ private:
         if (!usual && !is_bounded && !(extreme && is_factor)) fill_magnitudes(t, extreme, rng);
         const bool swept = f_.every_value_of.empty() || f_.every_value_of == spec.name;
         if (f_.every_value && swept && !is_factor) fill_every_value(t);
+        if (f_.every_pair && !is_bounded) fill_every_pair(t, k);
         if (f_.tiny == spec.name && !is_bounded) fill_tiny(t, rng);
         if (f_.integers && !is_bounded) fill_integers(t, rng);
         if (f_.breakpoints) {

@@ -234,6 +234,20 @@ void check_every_value(const Op &op, const Options &o, const std::vector<Layouts
     }
 }
 
+// Checks every pair of values of 8-bit integers, in whole vectors and in what remains of a row.
+void check_every_pair(const Op &op, const Options &o, Report &r) {
+    for (const std::string &dtypes : op.dtypes) {
+        const bool is_asked = o.dtypes.empty() || o.dtypes == dtypes;
+        if (!is_asked || (dtypes != "i8" && dtypes != "u8")) continue;
+        for (const char *sample : {"d0=1 d1=1 d2=65536", "d0=1 d1=21846 d2=3"}) {
+            FuzzCase c = case_of(op, o, sample);
+            c.dtypes = dtypes;
+            c.every_pair = true;
+            expect_right(op, c, o, r);
+        }
+    }
+}
+
 // Returns true if ordinary numbers give a constant, as in "is x Inf?", or if results may be
 // integers, which have no NaN.
 bool needs_specials(const Op &op) {
@@ -300,6 +314,7 @@ void check_views(const Op &op, const Options &o, Report &r) {
     expect("d0=1 d1=1 d2=70001", single);  // a row longer than any task
     expect("d0=67 d1=73 d2=17", single);   // more short rows than a task has
     check_every_value(op, o, single, r);
+    check_every_pair(op, o, r);
 }
 
 }  // namespace halyard::check

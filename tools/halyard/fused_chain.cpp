@@ -12,6 +12,7 @@
 #include "bench/harness/ab_result.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
+#include "graph/region.h"
 #include "registry/base/error.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/dispatch.h"
@@ -62,19 +63,6 @@ OperandMeta meta_from(const std::string &text) {
     }
     m.strides = dense_strides(m.shape);
     return m;
-}
-
-void require_fusible(const RegisteredOp &op) {
-    const OpRecord &r = op.record;
-    const std::string name = r.name;
-    if (r.form != Form::elementwise) throw Error(who, name + " isn't elementwise");
-    if (op.signature.outputs.size() != 1) throw Error(who, name + " has several outputs");
-    const auto is_t = [](const TensorSpec &t) { return t.dtype == "T"; };
-    if (!std::ranges::all_of(op.signature.inputs, is_t) || !is_t(op.signature.outputs[0]))
-        throw DTypeError(who, name + " has tensors of several dtypes: " + r.signature);
-    const auto is_number = [](const ScalarSpec &s) { return s.real && s.value == s.name; };
-    if (r.attrs.size() != r.scalars.size() || !std::ranges::all_of(r.scalars, is_number))
-        throw AttrError(who, name + " has attributes other than real numbers");
 }
 
 // Returns the first element whose bits differ, as text; "" if there is none. Two NaN are the same:
@@ -140,7 +128,8 @@ void FusedChain::read_steps(const FusedRequest &request) {
     size_t number = 0;
     for (const std::vector<std::string> &words : statements_of(request.body)) {
         const RegisteredOp &op = registry().at(words[1]);
-        require_fusible(op);
+        if (const std::string reason = graph::unfusible_reason(op); !reason.empty())
+            throw Error(who, op.record.name + " " + reason);
         Step s{&op, {}, Attrs(op.record), words[0]};
         for (size_t k = 2; k < words.size(); k++)
             s.arguments.push_back(size_t(std::ranges::find(names_, words[k]) - names_.begin()));

@@ -22,9 +22,9 @@ struct FusedRequest {
 
 class FusedChain {
 public:
-    // Throws Error, AttrError, ShapeError or DTypeError for a chain that can't be fused: it has an
-    // op that isn't elementwise, has several outputs or attributes other than real numbers, or
-    // whose tensors differ in dtype.
+    // Throws Error for an op that can be in no region (graph/region.h) and for a wrong number of
+    // inputs, DTypeError if the inputs' dtypes differ, ShapeError for a text that is no type, and
+    // AttrError for a wrong number of numbers.
     explicit FusedChain(const FusedRequest &request);
 
     // Compiles the kernel, or takes it from the kernel cache.
