@@ -1,5 +1,5 @@
-// Measures chains of elementwise ops, composed of primitives: op by op, with
-// HALYARD_MODE=GRAPH_MODE captured, and with HALYARD_ENABLE_GRAPH_KERNEL=1 in one kernel.
+// Measures chains of elementwise ops, and one with a reduction, composed of primitives: op by op,
+// with HALYARD_MODE=GRAPH_MODE captured, and with HALYARD_ENABLE_GRAPH_KERNEL=1 in one kernel.
 // bench/peers/compare_step.py interleaves it with other frameworks.
 #include <benchmark/benchmark.h>
 
@@ -25,6 +25,18 @@ private:
     Tensor scale_, shift_;
 };
 
+// The normalisation by the root of the mean square.
+class RmsNorm : public nn::Cell {
+public:
+    explicit RmsNorm(int64_t columns) : gain_(Tensor::full({columns}, 0.7)) {}
+    Tensor construct(const Tensor &x) const override {
+        return x * F::rsqrt(F::reduce_mean(F::square(x), {1}, true) + 1e-5) * gain_;
+    }
+
+private:
+    Tensor gain_;
+};
+
 Tensor rows_of(const Shape &shape) {
     std::vector<float> v;
     for (int64_t k = 0; k < shape.elements(); k++)
@@ -32,8 +44,8 @@ Tensor rows_of(const Shape &shape) {
     return Tensor::from(v, shape);
 }
 
-void run(benchmark::State &state, const Shape &shape) {
-    const GatedResidual cell(shape[1]);
+template<class Cell> void run(benchmark::State &state, const Shape &shape) {
+    const Cell cell(shape[1]);
     const Tensor x = rows_of(shape);
     // Graph mode records some of the first calls, and asks for kernels after them.
     constexpr int warm = 70;
@@ -45,18 +57,23 @@ void run(benchmark::State &state, const Shape &shape) {
 }
 
 void chain_small(benchmark::State &state) {
-    run(state, {32, 128});
+    run<GatedResidual>(state, {32, 128});
 }
 void chain_middle(benchmark::State &state) {
-    run(state, {256, 1024});
+    run<GatedResidual>(state, {256, 1024});
 }
 void chain_large(benchmark::State &state) {
-    run(state, {4096, 1024});
+    run<GatedResidual>(state, {4096, 1024});
+}
+
+void chain_rms(benchmark::State &state) {
+    run<RmsNorm>(state, {1024, 1024});
 }
 
 BENCHMARK(chain_small)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(chain_middle)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(chain_large)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(chain_rms)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace halyard

@@ -95,12 +95,19 @@ OpRecord record_of(const Json &made) {
     r.signature = made.at("signature");
     r.form = Form::elementwise;
     r.dtypes = {made.at("dtype").get<std::string>()};
-    r.any_strides = true;
+    r.any_strides = true;  // for elementwise calls
     r.internal = true;
     for (const Json &attribute : made.at("attributes")) {
         const std::string name = attribute;
         r.attrs.push_back({name, AttrKind::real, "0", {}, {}});
         r.scalars.push_back({name, name, true});
+    }
+    if (const std::string reduction = made.at("reduction"); !reduction.empty()) {
+        const OpRecord &last = registry().at(reduction).record;
+        end_with(r, last);
+        r.attrs.insert(r.attrs.end(), last.attrs.begin(), last.attrs.end());
+        r.scalars.insert(r.scalars.end(), last.scalars.begin(), last.scalars.end());
+        r.variants = {{made.at("variant"), ""}};
     }
     return r;
 }
@@ -124,6 +131,7 @@ RegisteredOp op_of(const Json &made) {
     k.dtypes = op.record.dtypes[0];
     k.isa = isa_of(made.at("isa"));
     k.lanes = made.at("lanes");
+    k.variant = made.at("variant");
     k.fn = opened(made.at("library"), made.at("symbol"));
     op.kernels.push_back(k);
     return op;
@@ -194,11 +202,17 @@ private:
         }
     }
 
+    // Returns what the command found, which may stand after lines of its log.
+    static Json found_in(const std::string &text) {
+        const size_t begin = text.find("{\n");
+        return Json::parse(begin == std::string::npos ? text : text.substr(begin));
+    }
+
     static std::list<RegisteredOp> make(const Request &request, FusedResult &result) {
         const Ended ended = run_program(request.words, Keep::output_and_errors);
         if (ended.status != 0)
             throw Error("fuse", one_line(ended.text.empty() ? "it was ended" : ended.text));
-        const Json found = Json::parse(ended.text);
+        const Json found = found_in(ended.text);
         result.ratio = found.at("ratio");
         if (!found.at("same_bits").get<bool>())
             result.reason = found.at("difference");

@@ -48,8 +48,13 @@ public:
     }
 
     std::vector<Region> find() {
-        for (size_t k = 0; k < g_.nodes.size(); k++)
-            if (is_candidate(g_.nodes[k])) add(k);
+        for (size_t k = 0; k < g_.nodes.size(); k++) {
+            if (!is_candidate(g_.nodes[k])) continue;
+            if (unfusible_reason(*g_.nodes[k].op).empty())
+                add(k);
+            else
+                add_reduction(k);
+        }
         std::vector<Region> regions;
         for (const std::vector<size_t> &nodes : groups_)
             if (nodes.size() > 1) regions.push_back(region_of(nodes));
@@ -60,7 +65,7 @@ private:
     // Returns true for a call that may be part of a region.
     bool is_candidate(const Node &n) const {
         if (n.kind != Node::Kind::call || n.draw >= 0 || n.out.size() != 1) return false;
-        if (!unfusible_reason(*n.op).empty()) return false;
+        if (!unfusible_reason(*n.op).empty() && !may_end_region(*n.op)) return false;
         const View &out = n.out[0];
         const Buffer &b = g_.buffers[size_t(out.buffer)];
         const bool is_own = (b.role == Role::temporary || b.role == Role::output) &&
@@ -90,6 +95,24 @@ private:
         for (const size_t k : group)
             group_of_[k] = groups_.size();
         groups_.push_back(std::move(group));
+    }
+
+    // Adds a reduction to the group of calls that compute what it reduces, if nobody else reads
+    // their results, and what they read has as many elements.
+    void add_reduction(size_t node) {
+        const View &x = g_.nodes[node].in[0];
+        const std::vector<size_t> &writers = writers_[size_t(x.buffer)];
+        if (writers.size() != 1 || !group_of_.count(writers[0])) return;
+        std::vector<size_t> &group = groups_[group_of_.at(writers[0])];
+        std::vector<size_t> joined = group;
+        joined.push_back(node);
+        if (!(g_.nodes[writers[0]].out[0] == x) || !is_region(joined)) return;
+        const Region r = region_of(joined);
+        const auto is_whole = [&](const View &v) { return v.shape == x.shape; };
+        if (r.outputs.size() == 1 && std::ranges::all_of(r.in, is_whole)) {
+            group.clear();
+            groups_.push_back(std::move(joined));  // which grows no more: group_of_ lacks it
+        }
     }
 
     static bool contains(const std::vector<size_t> &nodes, size_t node) {
@@ -157,8 +180,12 @@ private:
             const std::string result = "t" + std::to_string(results.size());
             r.body += (r.body.empty() ? "" : "; ") + result + " = " + n.name + "(" +
                       join(arguments) + ")";
-            for (size_t a = 0; a < n.attrs->op().attrs.size(); a++)
-                r.numbers.push_back(n.attrs->real(a));
+            if (n.op->record.form == Form::elementwise) {
+                for (size_t a = 0; a < n.attrs->op().attrs.size(); a++)
+                    r.numbers.push_back(n.attrs->real(a));
+            } else {
+                r.body += " " + n.attrs->text();
+            }
             results[n.out[0].buffer] = result;
             if (!is_read_outside(n.out[0].buffer, nodes)) continue;
             r.out.push_back(n.out[0]);
@@ -184,7 +211,11 @@ Node call_of(const Graph &graph, const Fused &f) {
     const Node &last = graph.nodes[r.nodes.back()];
     Node n;
     n.op = f.op;
-    n.attrs.emplace(f.op->record);
+    const bool has_reduction = last.op->record.form != Form::elementwise;
+    if (has_reduction)
+        n.attrs.emplace(f.op->record, last.op->record, *last.attrs);
+    else
+        n.attrs.emplace(f.op->record);
     n.name = f.op->record.name;
     n.in = r.in;
     n.out = r.out;
@@ -211,6 +242,21 @@ std::string unfusible_reason(const RegisteredOp &op) {
     if (!std::ranges::all_of(op.signature.inputs, is_t) || !is_t(op.signature.outputs[0]))
         return "has tensors of several dtypes: " + op.record.signature;
     return takes_numbers_only(op.record) ? "" : "has attributes other than real numbers";
+}
+
+bool may_end_region(const RegisteredOp &op) {
+    const auto is_t = [](const TensorSpec &t) { return t.dtype == "T"; };
+    return op.record.form == Form::reduction && op.signature.inputs.size() == 1 &&
+           op.signature.outputs.size() == 1 && is_t(op.signature.inputs[0]) &&
+           is_t(op.signature.outputs[0]);
+}
+
+void end_with(OpRecord &chain, const OpRecord &reduction) {
+    chain.form = reduction.form;
+    chain.lets = reduction.lets;
+    chain.conditions = reduction.conditions;
+    chain.axis = reduction.axis;
+    chain.any_strides = false;  // the reduction's schedule looks at the strides of one input only
 }
 
 std::string Region::text() const {

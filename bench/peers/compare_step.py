@@ -21,7 +21,7 @@ BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet
               "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03), "dense_step": ("lenet_step", None, 9, 0.03),
               "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05),
               "chain_small": ("chain_step", "-small", 9, 0.02), "chain_middle": ("chain_step", "-middle", 9, 0.02),
-              "chain_large": ("chain_step", "-large", 9, 0.05)}
+              "chain_large": ("chain_step", "-large", 9, 0.05), "chain_rms": ("chain_step", "-rms", 9, 0.05)}
 
 
 def ours(build, benchmark, threads, mode):

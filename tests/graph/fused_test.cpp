@@ -89,6 +89,22 @@ TEST(Regions, EndWhereShapesChangeAndWhereOtherOpsStand) {
                                         "t0 = mul(i0, i1); t1 = tanh(t0) -> t1"}));
 }
 
+TEST(Regions, MayEndWithAReduction) {
+    const Function f = [](std::span<const Tensor> x) {
+        return std::vector<Tensor>{F::reduce_mean(F::square(x[0] - x[1]), {1}, true)};
+    };
+    EXPECT_EQ(regions_of(f, {tensor_of(shape, 1), tensor_of(shape, 2)}),
+              std::vector<std::string>{"t0 = sub(i0, i1); t1 = square(t0); t2 = reduce_mean(t1) "
+                                       "axis=1 keep_dims=1 -> t2"});
+    const Function also_read = [](std::span<const Tensor> x) {
+        const Tensor y = F::square(F::neg(x[0]));
+        const Tensor sum = F::reduce_sum(y);
+        return std::vector<Tensor>{sum, y};
+    };
+    EXPECT_EQ(regions_of(also_read, {tensor_of(shape, 1)}),
+              std::vector<std::string>{"t0 = neg(i0); t1 = square(t0) -> t1"});
+}
+
 TEST(Regions, DoNotMoveReadsPastWrites) {
     const Tensor state = tensor_of(shape, 5);
     const Function f = [&](std::span<const Tensor> x) {
@@ -156,6 +172,26 @@ TEST_F(FusedKernels, HaveTheBitsOfTheirCalls) {
     }
 }
 
+TEST_F(FusedKernels, ReduceWithTheBitsOfTheirCalls) {
+    // The normalisation by the root of the mean square, composed of primitives.
+    const Function f = [](std::span<const Tensor> x) {
+        const Tensor mean = F::reduce_mean(F::square(x[0] + x[1]), {1}, true);
+        return std::vector<Tensor>{x[0] * F::rsqrt(mean + 1e-5) * x[2],
+                                   F::reduce_max(F::leaky_relu(x[0] * x[1], 0.3), {0})};
+    };
+    for (const DType t : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+        for (const int64_t columns : {int64_t(17), int64_t(1031)}) {
+            const std::string text = run(f, [&](int call) {
+                return std::vector<Tensor>{tensor_of({5, columns}, call).to(t),
+                                           tensor_of({5, columns}, 3).to(t),
+                                           tensor_of({columns}, call + 1).to(t)};
+            });
+            EXPECT_EQ(text.find("= square(%"), std::string::npos) << text;
+            EXPECT_EQ(text.find("= leaky_relu(%"), std::string::npos) << text;
+        }
+    }
+}
+
 TEST_F(FusedKernels, TakeNumbersOfTheStep) {
     const Function f = [](std::span<const Tensor> x) {
         return std::vector<Tensor>{F::leaky_relu(F::elu(x[0] - x[1], 0.5), 0.3)};
@@ -177,6 +213,16 @@ TEST_F(FusedKernels, AreUsedInGradients) {
         return std::vector<Tensor>{tensor_of({7, 33}, call), tensor_of({7, 33}, 2)};
     });
     EXPECT_NE(text.find("= fused_"), std::string::npos) << text;
+}
+
+TEST_F(FusedKernels, WaitForGraphMode) {
+    testing::internal::CaptureStderr();
+    set_context({.mode = PYNATIVE_MODE, .enable_graph_kernel = true});
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("[context] enable_graph_kernel counts from a change of mode to GRAPH_MODE"),
+              std::string::npos)
+        << said;
+    EXPECT_TRUE(get_context().enable_graph_kernel);
 }
 
 TEST_F(FusedKernels, AreNotUsedWhereTheyAreNotFaster) {

@@ -10,12 +10,14 @@
 #include <sstream>
 
 #include "bench/harness/ab_result.h"
+#include "bench/harness/op_call.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
 #include "graph/region.h"
 #include "registry/base/error.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/force.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
 #include "tools/check/fills.h"
@@ -25,24 +27,36 @@ namespace {
 
 constexpr const char *who = "fuse";
 
-// Returns the words of "t = mul(x, g)": the result, the op, its arguments.
-std::vector<std::string> words_of(std::string statement) {
-    for (char &c : statement)
+// A call of a chain: "y = reduce_sum(x) axis=1".
+struct Statement {
+    std::string call;                // without attributes
+    std::vector<std::string> words;  // the result, the op, its arguments
+    std::map<std::string, std::string> attributes;
+};
+
+Statement statement_of(const std::string &text) {
+    Statement s;
+    const size_t end = std::min(text.find(')'), text.size() - 1) + 1;
+    s.call = text.substr(0, end);
+    std::string spaced = s.call;
+    for (char &c : spaced)
         if (c == '=' || c == '(' || c == ',' || c == ')') c = ' ';
-    std::istringstream text(statement);
-    std::vector<std::string> words;
-    for (std::string word; text >> word;)
-        words.push_back(word);
-    if (words.size() < 3)
-        throw Error(who, "'" + statement + "' is no call, expected RESULT = OP(ARGUMENT, ...)");
-    return words;
+    std::istringstream words(spaced);
+    for (std::string word; words >> word;)
+        s.words.push_back(word);
+    if (s.words.size() < 3)
+        throw Error(who, "'" + text + "' is no call, expected RESULT = OP(ARGUMENT, ...)");
+    std::istringstream attributes(text.substr(end));
+    for (std::string word; attributes >> word;)
+        s.attributes.insert(bench::assignment(s.words[1], word));
+    return s;
 }
 
-std::vector<std::vector<std::string>> statements_of(const std::string &body) {
-    std::vector<std::vector<std::string>> all;
+std::vector<Statement> statements_of(const std::string &body) {
+    std::vector<Statement> all;
     std::istringstream text(body);
     for (std::string statement; std::getline(text, statement, ';');)
-        all.push_back(words_of(statement));
+        all.push_back(statement_of(statement));
     return all;
 }
 
@@ -84,25 +98,67 @@ std::string first_difference(const std::string &name, const Tensor &got, const T
 
 }  // namespace
 
-FusedChain::FusedChain(const FusedRequest &request)
-    : body_(request.body), numbers_(request.numbers), isa_(request.isa) {
+FusedChain::FusedChain(const FusedRequest &request) : numbers_(request.numbers), isa_(request.isa) {
     read_inputs(request);
     read_steps(request);
     choose_outputs(request);
-    const std::string name = "fused_" + digest(signature() + body_ + dtype_).substr(16);
-    const Chain chain(op_table(), name, signature(), body_);
+    check_reduction();
+    make_record();
+    if (!numbers_.empty() && numbers_.size() != real_attributes_)
+        throw AttrError(who, fmt::format("{} numbers are given, the chain has {} attributes",
+                                         numbers_.size(), real_attributes_));
+}
+
+// Throws Error unless a reduction is the last op, has the only output, and gets as many elements as
+// each input has.
+void FusedChain::check_reduction() const {
+    for (size_t k = 0; k + 1 < steps_.size(); k++)
+        if (steps_[k].op->record.form == Form::reduction)
+            throw Error(who, steps_[k].op->record.name + " is a reduction, and not the last op");
+    if (!reduces()) return;
+    if (outputs_.size() != 1) throw Error(who, "a chain that ends with a reduction has one output");
+    const auto differs = [&](const Shape &s) { return !(s == shapes_[0]); };
+    if (std::ranges::any_of(shapes_, differs))
+        throw ShapeError(who, "inputs of a reduction have one shape, not " + shapes_[0].text() +
+                                  " and others");
+}
+
+void FusedChain::make_record() {
+    const std::string name = "fused_" + digest(signature() + chain_body_ + dtype_).substr(16);
+    const Chain chain(op_table(), name, signature(), chain_body_);
     op_.record = chain;
     op_.record.dtypes = {dtype_};
     op_.signature = Signature(name, signature());
     op_.only_argument.assign(op_.record.attrs.size(), false);
-    if (!numbers_.empty() && numbers_.size() != op_.record.attrs.size())
-        throw AttrError(who, fmt::format("{} numbers are given, the chain has {} attributes",
-                                         numbers_.size(), op_.record.attrs.size()));
+    if (!reduces()) return;
+    const Step &last = steps_.back();
+    graph::end_with(op_.record, last.op->record);
+    variant_ = variant_for(shapes_[0]);
+    const auto chosen = std::ranges::find(last.op->record.variants, variant_, &VariantSpec::name);
+    op_.record.variants = {*chosen};
+}
+
+// Returns the variant that a call of the reduction alone gets. Its order of the sum is its own.
+std::string FusedChain::variant_for(const Shape &shape) const {
+    const std::vector<OperandMeta> in{{type_, shape, dense_strides(shape)}};
+    const Force force(isa_, "");
+    return make_plan(*steps_.back().op, in, steps_.back().attrs).kernel->variant;
+}
+
+// Returns the attributes of the kernel's call.
+Attrs FusedChain::attrs() const {
+    const Step &last = steps_.back();
+    Attrs all = reduces() ? Attrs(op_.record, last.op->record, last.attrs) : Attrs(op_.record);
+    for (size_t k = 0; k < numbers_.size(); k++)
+        all.set(k, numbers_[k]);
+    return all;
 }
 
 void FusedChain::read_inputs(const FusedRequest &request) {
     std::vector<std::string> results;
-    for (const std::vector<std::string> &words : statements_of(request.body)) {
+    for (const Statement &s : statements_of(request.body)) {
+        const std::vector<std::string> &words = s.words;
+        chain_body_ += (chain_body_.empty() ? "" : ";") + s.call;
         for (size_t k = 2; k < words.size(); k++) {
             const bool is_known = std::ranges::count(results, words[k]) ||
                                   std::ranges::count(names_, words[k]);
@@ -125,16 +181,20 @@ void FusedChain::read_inputs(const FusedRequest &request) {
 }
 
 void FusedChain::read_steps(const FusedRequest &request) {
-    size_t number = 0;
-    for (const std::vector<std::string> &words : statements_of(request.body)) {
+    for (const Statement &statement : statements_of(request.body)) {
+        const std::vector<std::string> &words = statement.words;
         const RegisteredOp &op = registry().at(words[1]);
-        if (const std::string reason = graph::unfusible_reason(op); !reason.empty())
+        const bool is_reduction = graph::may_end_region(op);
+        if (const std::string reason = graph::unfusible_reason(op);
+            !reason.empty() && !is_reduction)
             throw Error(who, op.record.name + " " + reason);
-        Step s{&op, {}, Attrs(op.record), words[0]};
+        if (!is_reduction && !statement.attributes.empty())
+            throw AttrError(who, op.record.name + " takes its attributes from --numbers");
+        Step s{&op, {}, Attrs(op.record, statement.attributes), words[0]};
         for (size_t k = 2; k < words.size(); k++)
             s.arguments.push_back(size_t(std::ranges::find(names_, words[k]) - names_.begin()));
-        for (size_t k = 0; k < op.record.attrs.size(); k++, number++)
-            if (number < numbers_.size()) s.attrs.set(k, numbers_[number]);
+        for (size_t k = 0; k < op.record.attrs.size() && !is_reduction; k++, real_attributes_++)
+            if (real_attributes_ < numbers_.size()) s.attrs.set(k, numbers_[real_attributes_]);
         steps_.push_back(std::move(s));
         names_.push_back(words[0]);
     }
@@ -152,13 +212,19 @@ void FusedChain::choose_outputs(const FusedRequest &request) {
     }
 }
 
+// Returns the text of a tensor of a signature, under another name.
+std::string tensor_text(const std::string &name, const TensorSpec &like) {
+    return name + (like.any_rank ? "[*]" : "[" + join(like.extents, ",") + "]");
+}
+
 std::string FusedChain::signature() const {
+    const Signature &last = steps_.back().op->signature;
     std::string text;
     for (size_t k = 0; k < shapes_.size(); k++)
-        text += names_[k] + "[*] ";
+        text += tensor_text(names_[k], last.inputs[0]) + " ";
     text += "->";
     for (const std::string &output : outputs_)
-        text += " " + output + "[*]";
+        text += " " + tensor_text(output, last.outputs[0]);
     return text;
 }
 
@@ -175,12 +241,13 @@ std::vector<unsigned> FusedChain::broadcasts() const {
 }
 
 void FusedChain::compile() {
-    auto chain = std::make_unique<Chain>(op_table(), op_.record.name, signature(), body_);
-    chain->dtypes = {dtype_};
-    chain->broadcasts = broadcasts();
+    auto chain = std::make_unique<Chain>(op_table(), op_.record.name, signature(), chain_body_);
+    static_cast<OpRecord &>(*chain) = op_.record;
+    if (!reduces()) chain->broadcasts = broadcasts();
     Instance instance;
     instance.dtypes = dtype_;
     instance.isa = isa_;
+    instance.variant = variant_;
     Kernel kernel(std::move(chain), instance);
     KernelEntry k;
     k.op = op_.record.name;
@@ -188,6 +255,8 @@ void FusedChain::compile() {
     k.dtypes = dtype_;
     k.isa = isa_;
     k.lanes = kernel.lanes;
+    k.variant = variant_;
+    k.tunables = kernel.instance.tunables.values();
     k.fn = kernel.load();
     op_.kernels = {k};
     library_ = kernel.library();
@@ -221,11 +290,9 @@ std::vector<Tensor> FusedChain::values(const std::vector<Tensor> &inputs) const 
 }
 
 std::string FusedChain::difference(const Shapes &shapes, bool with_specials) const {
+    if (reduces() && variant_for(shapes[0]) != variant_) return "";
     const std::vector<Tensor> in = tensors(shapes, with_specials);
-    Attrs attrs(op_.record);
-    for (size_t k = 0; k < numbers_.size(); k++)
-        attrs.set(k, numbers_[k]);
-    const std::vector<Tensor> got = dispatch(op_, in, attrs);
+    const std::vector<Tensor> got = dispatch(op_, in, attrs());
     const std::vector<Tensor> all = values(in);
     for (size_t k = 0; k < outputs_.size(); k++) {
         const auto place = size_t(std::ranges::find(names_, outputs_[k]) - names_.begin());
@@ -278,10 +345,8 @@ FusedChain::Times FusedChain::times() const {
     constexpr int rounds = 15;
     constexpr double seconds_of_round = 0.002;
     const std::vector<Tensor> in = tensors(shapes_to_time(), false);
-    Attrs attrs(op_.record);
-    for (size_t k = 0; k < numbers_.size(); k++)
-        attrs.set(k, numbers_[k]);
-    const std::vector<Tensor> out = dispatch(op_, in, attrs);
+    const Attrs attributes = attrs();
+    const std::vector<Tensor> out = dispatch(op_, in, attributes);
     const std::vector<Tensor> all = values(in);
     const auto ops = [&] {
         for (size_t k = 0; k < steps_.size(); k++) {
@@ -292,7 +357,7 @@ FusedChain::Times FusedChain::times() const {
                           std::span(&all[in.size() + k], 1));
         }
     };
-    const auto kernel = [&] { dispatch_into(op_, in, attrs, out); };
+    const auto kernel = [&] { dispatch_into(op_, in, attributes, out); };
     const auto seconds = bench::interleaved({ops, kernel}, rounds, seconds_of_round);
     std::vector<double> ratios;
     for (size_t k = 0; k < seconds[0].size(); k++)

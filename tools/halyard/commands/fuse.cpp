@@ -64,11 +64,13 @@ int run_fuse(FuseOptions o) {
                                      {"symbol", chain.symbol()},
                                      {"same_bits", difference.empty()},
                                      {"difference", difference},
+                                     {"reduction", chain.reduction()},
+                                     {"variant", chain.variant()},
                                      {"ratio", times.ratio},
                                      {"seconds", times.seconds}};
         found["attributes"] = nlohmann::ordered_json::array();
-        for (const AttrSpec &a : op.record.attrs)
-            found["attributes"].push_back(a.name);
+        for (size_t k = 0; k < chain.numbers(); k++)
+            found["attributes"].push_back(op.record.attrs[k].name);
         write_json(o.json, found);
         return 0;
     }
@@ -89,7 +91,10 @@ void add_fuse(CLI::App &app, Run &selected) {
     auto o = std::make_shared<FuseOptions>();
     CLI::App *sub = app.add_subcommand("fuse", "Compile elementwise ops into one kernel, compare "
                                                "its bits and its time with theirs");
-    sub->add_option("ops", o->request.body, "Such as \"t = mul(x, g); y = tanh(t)\"")->required();
+    sub->add_option("ops", o->request.body,
+                    "Such as \"t = mul(x, g); y = tanh(t)\"; the last may be a reduction, with its "
+                    "attributes: \"y = reduce_sum(t) axis=1\"")
+        ->required();
     sub->add_option("--in", o->request.inputs,
                     "The type of an input, such as f32[32,120], in the order in which they occur")
         ->required()
@@ -98,7 +103,7 @@ void add_fuse(CLI::App &app, Run &selected) {
                     "A result to store; default: those that no op reads")
         ->allow_extra_args(false);
     sub->add_option("--numbers", o->request.numbers,
-                    "The values of all attributes, in order; default: their own")
+                    "The values of the elementwise ops' attributes, in order; default: their own")
         ->delimiter(',');
     sub->add_option("--isa", o->isa, "baseline, avx2 or avx512; default: the best here")
         ->check(CLI::IsMember({"baseline", "avx2", "avx512"}));

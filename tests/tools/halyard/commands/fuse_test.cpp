@@ -26,6 +26,13 @@ TEST_F(FuseCommand, KeepsNaNOfOneTensorWithItself) {
     EXPECT_EQ(r.status, 0) << r.out << r.err;
 }
 
+TEST_F(FuseCommand, EndsWithAReduction) {
+    const Result r = halyard("fuse 't = sub(x, z); u = square(t); y = reduce_mean(u) axis=1' "
+                             "--in 'f32[64,1000]' --in 'f32[64,1000]'");
+    ASSERT_EQ(r.status, 0) << r.out << r.err;
+    EXPECT_NE(r.out.find(": x[o,r,i,s] z[o,r,i,s] -> y[o,i]\n"), std::string::npos) << r.out;
+}
+
 TEST_F(FuseCommand, WritesJson) {
     const Result r = halyard("fuse 't = leaky_relu(x); y = leaky_relu(t)' --in 'f16[5,7]' --out t "
                              "--out y --numbers 0.25,0.5 --isa baseline --json -");
@@ -42,7 +49,7 @@ TEST_F(FuseCommand, RefusesWhatIsNoChain) {
     expect_rejected("fuse 'y = softmax(x)'" + x, "[fuse] softmax isn't elementwise");
     expect_rejected("fuse 'y = no_such(x)'" + x, "[no_such] no such op");
     expect_rejected("fuse 'y ='" + x,
-                    "[fuse] 'y  ' is no call, expected RESULT = OP(ARGUMENT, ...)");
+                    "[fuse] 'y =' is no call, expected RESULT = OP(ARGUMENT, ...)");
     expect_rejected("fuse 'y = mul(x, z)'" + x, "[fuse] 1 inputs are given, the chain has 2: x, z");
     expect_rejected("fuse 'y = mul(x, z)' --in 'f32[3]' --in 'f16[3]'",
                     "[fuse] z is f16, expected f32 like x");
@@ -51,6 +58,14 @@ TEST_F(FuseCommand, RefusesWhatIsNoChain) {
     expect_rejected("fuse 'y = equal(x, x)'" + x, "[fuse] equal has tensors of several dtypes");
     expect_rejected("fuse 'y = elu(x)' --numbers 1,2" + x,
                     "[fuse] 2 numbers are given, the chain has 1 attributes");
+    expect_rejected("fuse 'y = reduce_sum(x) axis=0; z = tanh(y)'" + x,
+                    "[fuse] reduce_sum is a reduction, and not the last op");
+    expect_rejected("fuse 't = mul(x, z); y = reduce_sum(t)' --in 'f32[3]' --in 'f32[1]'",
+                    "[fuse] inputs of a reduction have one shape, not [3] and others");
+    expect_rejected("fuse 't = neg(x); y = reduce_sum(t) axes=0'" + x,
+                    "[reduce_sum] no attribute 'axes'");
+    expect_rejected("fuse 'y = elu(x) alpha=1'" + x,
+                    "[fuse] elu takes its attributes from --numbers");
     expect_rejected("fuse 'y = tanh(x)' --out z" + x, "output z is the result of no op");
 }
 

@@ -1,5 +1,6 @@
-// The processes that compile kernels of regions are killed again and again, while two programs of
-// four threads each share one cache: no result is wrong, and no entry of the cache is damaged.
+// The processes that compile kernels of regions: they may be killed again and again, while two
+// programs of four threads each share one cache, without a wrong result or a damaged entry; they
+// may be missing, and they may log.
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -57,7 +58,7 @@ pid_t started(const std::string &seed, const std::string &count, const std::stri
 }
 
 // HALYARD_KILLS kills, 6 without it.
-TEST(KilledCompilers, ChangeNoResult) {
+TEST(FusedCompilers, ChangeNoResultWhenKilled) {
     if (!fs::exists("/proc/self/task")) GTEST_SKIP() << "needs /proc";
     const char *given = std::getenv("HALYARD_KILLS");
     const int wanted = given ? std::atoi(given) : 6;
@@ -87,6 +88,27 @@ TEST(KilledCompilers, ChangeNoResult) {
         {"env", "XDG_CACHE_HOME=" + cache.path.string(), HALYARD_COMMAND, "cache", "--verify"},
         Keep::output_and_errors);
     EXPECT_EQ(verified.status, 0) << verified.text;
+}
+
+TEST(FusedCompilers, AreNotMissed) {
+    const Ended run = run_program(
+        {"env", "HALYARD_COMMAND=/nowhere/halyard", HALYARD_FUSED_RUN, "1", "2"},
+        Keep::output_and_errors);
+    EXPECT_EQ(run.status, 0) << run.text;
+    EXPECT_NE(run.text.find("enable_graph_kernel does nothing: the command halyard, which compiles "
+                            "kernels, isn't /nowhere/halyard"),
+              std::string::npos)
+        << run.text;
+    EXPECT_NE(run.text.find("0 regions, 0 with a kernel, 0 results differ"), std::string::npos)
+        << run.text;
+}
+
+TEST(FusedCompilers, MayLog) {
+    const Ended run = run_program({"env", "HALYARD_THREAD=1", HALYARD_FUSED_RUN, "1", "2"},
+                                  Keep::output_and_errors);
+    EXPECT_EQ(run.status, 0) << run.text;
+    EXPECT_NE(run.text.find("did you mean HALYARD_THREADS?"), std::string::npos) << run.text;
+    EXPECT_EQ(run.text.find(" 0 with a kernel"), std::string::npos) << run.text;
 }
 
 }  // namespace
