@@ -63,7 +63,6 @@ Func twin_of(const Func &f) {
 
 Chain::Chain(const OpTable &ops, std::string n, const std::string &text, const std::string &body)
     : Op(std::move(n), text) {
-    has_edges = true;
     for (auto &t : sig.inputs)
         input(t.name);
     std::stringstream statements(body);
@@ -189,7 +188,7 @@ void Chain::algorithm(const Build &build) {
             const Value &v = values.at(s.arguments[i]);
             const auto place = s.arguments.begin() + std::ptrdiff_t(i);
             const bool is_repeated = std::find(s.arguments.begin(), place, *place) != place;
-            s.op->bind_input(i, is_repeated ? twin_of(v.f) : v.f, v.extents);
+            s.op->bind_input(i, is_repeated && has_edges ? twin_of(v.f) : v.f, v.extents);
         }
         const auto is_built = [&](const VariantSpec &v) { return v.name == build.variant; };
         Build step = build;
@@ -202,7 +201,8 @@ void Chain::algorithm(const Build &build) {
             replacements[scalar] = Internal::Variable::make(p.type(), own, p);
         }
         replace_scalars(s.op->out[0], replacements);
-        values[s.result] = {edge_after(s.op->out[0]), extents_of_result(*s.op)};
+        const Func &result = s.op->out[0];
+        values[s.result] = {has_edges ? edge_after(result) : result, extents_of_result(*s.op)};
     }
 }
 
@@ -237,12 +237,14 @@ template<class B> void Chain::schedule_anchors(const B &b) {
                                 (anchor != n && steps_[i + 1].op->form != Form::elementwise);
         if (!ends_group) continue;
         Op &op = *steps_[anchor == n ? n - 1 : anchor].op;
-        op.set_stored(i + 1 == n ? out[0] : steps_[i].op->out[0]);
         // A chain of elementwise ops alone is scheduled for the strides of all its inputs.
         op.memory = anchor == n ? memory : memory_of(steps_[anchor]);
         if (anchor == n) op.broadcasts = broadcasts;
         if (i + 1 < n) steps_[i].op->out[0].compute_root();
-        op.schedule_kernel(b);
+        for (const Func &stored : i + 1 == n ? out : std::vector<Func>{steps_[i].op->out[0]}) {
+            op.set_stored(stored);
+            op.schedule_kernel(b);
+        }
         anchor = n;
     }
 }

@@ -5,8 +5,9 @@
 // elementwise is an anchor, which keeps its own schedule. Elementwise ops become the epilogue of
 // the anchor before them. At the beginning of the chain they are inlined into the first anchor.
 //
-// Every result is rounded as if its op ran alone (math::edge), so a chain of elementwise ops has
-// the bits of its ops, called one after another.
+// Its arithmetic is that of one op: in f32 for 16-bit floats, whose results within the chain aren't
+// rounded. With `has_edges`, which graph mode's kernels have, every result is rounded as if its op
+// ran alone (math::edge), so the chain has the bits of its ops, called one after another.
 #pragma once
 #include <set>
 

@@ -81,6 +81,7 @@ OpPtr chain_of(const Composition &c) {
     auto chain = std::make_unique<Chain>(parts(), c.name, op->signature, c.body);
     // The other op has no attributes, so the record is the op's.
     static_cast<OpRecord &>(*chain) = *op;
+    chain->has_edges = true;
     chain->name = c.name;
     chain->alias = chain->functional = "";
     chain->other_names = {};

@@ -243,6 +243,7 @@ std::vector<unsigned> FusedChain::broadcasts() const {
 void FusedChain::compile() {
     auto chain = std::make_unique<Chain>(op_table(), op_.record.name, signature(), chain_body_);
     static_cast<OpRecord &>(*chain) = op_.record;
+    chain->has_edges = true;
     if (!reduces()) chain->broadcasts = broadcasts();
     Instance instance;
     instance.dtypes = dtype_;
