@@ -7,6 +7,7 @@
 //   graph_fuzz --fused ...                   with kernels of regions, all that have the same bits
 #include <unistd.h>
 
+#include <bit>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -45,7 +46,8 @@ bool same_bits(const Tensor &a, const Tensor &b) {
     const std::vector<double> of_y = y.to(DType::f64).to_vector<double>();
     for (size_t k = 0; k < of_x.size(); k++) {
         const bool are_nan = std::isnan(of_x[k]) && std::isnan(of_y[k]);
-        if (!are_nan && std::memcmp(&of_x[k], &of_y[k], sizeof(double)) != 0) return false;
+        if (!are_nan && std::bit_cast<uint64_t>(of_x[k]) != std::bit_cast<uint64_t>(of_y[k]))
+            return false;
     }
     return true;
 }

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -113,7 +113,8 @@ bool same_numbers(const Tensor &a, const Tensor &b) {
     const std::vector<double> y = b.to(DType::f64).to_vector<double>();
     for (size_t k = 0; k < x.size(); k++) {
         const bool are_nan = std::isnan(x[k]) && std::isnan(y[k]);
-        if (!are_nan && std::memcmp(&x[k], &y[k], sizeof(double)) != 0) return false;
+        if (!are_nan && std::bit_cast<uint64_t>(x[k]) != std::bit_cast<uint64_t>(y[k]))
+            return false;
     }
     return true;
 }
