@@ -1,4 +1,4 @@
-// FusedKernels: the kernels of regions (graph/region.h), made while the program goes on.
+// The kernels of regions (graph/region.h), made while the program goes on.
 //
 // The command `halyard fuse` compiles a kernel, in a process of its own at the lowest priority,
 // compares its results with those of the region's calls, bit for bit, and times both. A kernel

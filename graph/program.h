@@ -30,8 +30,8 @@ public:
     const MemoryPlan &memory() const { return memory_; }
 
     // Returns true if a tensor that the graph captured is held by nobody else any more, so that the
-    // function uses another one in its place, or if numbers of the step are in another phase. So
-    // many copies of its graph are held elsewhere.
+    // function uses another one in its place, or if numbers of the step are in another phase.
+    // `copies` is how many copies of its graph others hold.
     bool is_outdated(int copies = 0) const;
 
 private:

@@ -13,8 +13,7 @@ namespace {
 
 constexpr size_t most_calls = 24;    // of a region
 constexpr size_t most_tensors = 12;  // that its kernel reads and writes
-constexpr size_t most_numbers = 24;  // Plan::max_arguments
-static_assert(most_numbers <= Plan::max_arguments);
+constexpr size_t most_numbers = Plan::max_arguments;
 
 bool is_dense(const View &v) {
     return v.buffer >= 0 && v.strides == dense_strides(v.shape);

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <deque>
 #include <map>
 #include <memory>
@@ -19,6 +17,7 @@
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
 #include "registry/op/extension.h"
+#include "tools/check/different_numbers.h"
 
 namespace halyard::check {
 namespace {
@@ -106,19 +105,6 @@ OpFile file_of(const Composition &c) {
     return file;
 }
 
-bool same_numbers(const Tensor &a, const Tensor &b) {
-    if (same_bits(a, b)) return true;
-    if (!is_float(a.dtype())) return false;
-    const std::vector<double> x = a.to(DType::f64).to_vector<double>();
-    const std::vector<double> y = b.to(DType::f64).to_vector<double>();
-    for (size_t k = 0; k < x.size(); k++) {
-        const bool are_nan = std::isnan(x[k]) && std::isnan(y[k]);
-        if (!are_nan && std::bit_cast<uint64_t>(x[k]) != std::bit_cast<uint64_t>(y[k]))
-            return false;
-    }
-    return true;
-}
-
 // Calls one kernel, and returns its results. Throws DispatchError if it doesn't take the call.
 std::vector<Tensor> results_of(const RegisteredOp &op, const KernelEntry &kernel,
                                std::span<const Tensor> in, const Attrs &attrs) {
@@ -173,7 +159,7 @@ void compare_bits(const Op &op, const KernelEntry &entry, const Options &o, Repo
         } catch (const DispatchError &) {
             continue;  // this variant doesn't take this sample
         }
-        if (same_numbers(together, apart(c, call, entry)))
+        if (first_different_number(together, apart(c, call, entry)) < 0)
             r.pass();
         else
             r.skip("other bits than one after the other: variant '" + entry.variant + "'");

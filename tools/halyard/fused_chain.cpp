@@ -3,9 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <random>
 #include <sstream>
@@ -21,6 +18,7 @@
 #include "registry/dispatch/force.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
+#include "tools/check/different_numbers.h"
 #include "tools/check/fills.h"
 
 namespace halyard::command {
@@ -80,21 +78,15 @@ OperandMeta meta_from(const std::string &text) {
     return m;
 }
 
-// Returns the first element whose bits differ, as text; "" if there is none. Two NaN are the same:
-// where two meet, the compiler chooses whose sign the result has.
+// Returns the first number that differs, as text; "" if there is none.
 std::string first_difference(const std::string &name, const Tensor &got, const Tensor &expected) {
-    if (got.bytes() == 0 ||
-        std::memcmp(got.bytes_to_read(), expected.bytes_to_read(), got.bytes()) == 0)
-        return "";
-    const std::vector<double> a = got.to(DType::f64).to_vector<double>();
-    const std::vector<double> b = expected.to(DType::f64).to_vector<double>();
-    for (size_t k = 0; k < a.size(); k++) {
-        const bool are_nan = std::isnan(a[k]) && std::isnan(b[k]);
-        if (are_nan || std::bit_cast<uint64_t>(a[k]) == std::bit_cast<uint64_t>(b[k])) continue;
-        return fmt::format("{} of {}, element {}: {:.17g}, its ops give {:.17g}", name,
-                           got.shape().text(), k, a[k], b[k]);
-    }
-    return "";
+    const int64_t place = check::first_different_number(got, expected);
+    if (place < 0) return "";
+    const auto number = [&](const Tensor &t) {
+        return t.to(DType::f64).to_vector<double>()[size_t(place)];
+    };
+    return fmt::format("{} of {}, element {}: {:.17g}, its ops give {:.17g}", name,
+                       got.shape().text(), place, number(got), number(expected));
 }
 
 }  // namespace
