@@ -72,7 +72,7 @@ struct Replay::Entry {
         regions = 0;
     }
     bool is_outdated() const { return program->is_outdated(parts ? 1 : 0); }
-    bool is_eager = false;             // it can't be captured
+    bool is_eager = false;  // it can't be captured
     uint64_t calls = 0;
 };
 

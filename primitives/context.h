@@ -75,8 +75,8 @@ struct Context {
 // machine doesn't have, naming those it has, and IoError for a folder that can't be created.
 void set_context(const ContextOptions &options);
 Context get_context();
-bool saves_graphs();  // get_context().save_graphs, in one load
-bool runs_graphs();   // get_context().mode == GRAPH_MODE, in one load
+bool saves_graphs();          // get_context().save_graphs, in one load
+bool runs_graphs();           // get_context().mode == GRAPH_MODE, in one load
 bool enables_graph_kernel();  // get_context().enable_graph_kernel, in one load
 
 // As set_context(), but does not read the environment first. For library(), which reads it.
