@@ -2,8 +2,8 @@
 .DEFAULT_GOAL := help
 .PHONY: build test demo nightly fuzz install package asan tsan onnx hosts arm format tidy lint clean help
 
-build: ## install what is missing, configure, compile the kit into build/release; tests and examples are left to make test
-	@scripts/build.sh release
+build: ## install what is missing, configure, compile the kit into build/release (ARCH=aarch64: into build/aarch64); make test adds the tests
+	@scripts/build.sh $(or $(ARCH),release)
 
 test: build ## build, then check the project's rules and run every test
 	@scripts/build.sh release all_tests

@@ -45,6 +45,19 @@ function(halyard_gradients FILE)
   set_property(DIRECTORY APPEND PROPERTY HALYARD_GRADIENTS ${NAME})
 endfunction()
 
+# What a build for another machine takes from HALYARD_GENERATORS.
+function(_halyard_add_composite_generator)
+  add_library(halyard_composite_op OBJECT "${PROJECT_SOURCE_DIR}/tools/composite_op.cpp")  # of development tools, too
+  set_target_properties(halyard_composite_op PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(halyard_composite_op PRIVATE halyard_dsl halyard_warnings)
+  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" "${PROJECT_SOURCE_DIR}/tools/emit.cpp" $<TARGET_OBJECTS:halyard_composite_op>
+    $<TARGET_OBJECTS:halyard_composites> $<TARGET_OBJECTS:halyard_primitives>)
+  set_target_properties(halyard_gen_composites PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen" LINK_DEPENDS_NO_SHARED ON
+    UNITY_BUILD OFF)
+  target_link_libraries(halyard_gen_composites PRIVATE halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
+  add_dependencies(halyard_generators halyard_gen_composites)
+endfunction()
+
 # Defines halyard_composites (the object files of the composites so far), halyard_gen_composites (their generator), the header
 # primitives/ops.h with the functions of all kernels and composites, and halyard_faces, on which depends what includes any of them.
 function(halyard_composites_done)
@@ -91,22 +104,21 @@ void list_composites(CompositeTable &composites) {
   target_compile_options(halyard_composites PRIVATE -ffunction-sections -fdata-sections)
   add_dependencies(halyard_composites halyard_kernel_faces)
 
-  add_library(halyard_composite_op OBJECT "${PROJECT_SOURCE_DIR}/tools/composite_op.cpp")  # of development tools, too
-  set_target_properties(halyard_composite_op PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(halyard_composite_op PRIVATE halyard_dsl halyard_warnings)
-  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" "${PROJECT_SOURCE_DIR}/tools/emit.cpp" $<TARGET_OBJECTS:halyard_composite_op>
-    $<TARGET_OBJECTS:halyard_composites> $<TARGET_OBJECTS:halyard_primitives>)
-  set_target_properties(halyard_gen_composites PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen" LINK_DEPENDS_NO_SHARED ON
-    UNITY_BUILD OFF)
-  target_link_libraries(halyard_gen_composites PRIVATE halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
-
+  if(CMAKE_CROSSCOMPILING)
+    set(generator "${HALYARD_GENERATORS}/halyard_gen_composites")
+    set(needs "${generator}")
+  else()
+    _halyard_add_composite_generator()
+    set(generator $<TARGET_FILE:halyard_gen_composites>)
+    set(needs halyard_gen_composites)
+  endif()
   set(launcher "")
   if(HALYARD_SANITIZE)
     set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0)
   endif()
   add_custom_command(OUTPUT ${headers}
-    COMMAND ${launcher} $<TARGET_FILE:halyard_gen_composites> --faces "${HALYARD_FACE_DIR}"
-    DEPENDS halyard_gen_composites
+    COMMAND ${launcher} ${generator} --faces "${HALYARD_FACE_DIR}"
+    DEPENDS ${needs}
     COMMENT "Functions of composites"
     VERBATIM)
   add_custom_target(halyard_faces DEPENDS ${headers})

@@ -73,6 +73,10 @@ struct Backend : Build {
         return pick(tunable.name(), candidates);
     }
     bool has_avx512() const { return target.has_feature(Halide::Target::AVX512_Skylake); }
+    // Returns true if tiles may take 32 vector registers: AVX-512 and AArch64. Otherwise 16.
+    bool has_32_registers() const {
+        return has_avx512() || (target.arch == Halide::Target::ARM && target.bits == 64);
+    }
 };
 struct Cpu : Backend {};
 struct Gpu : Backend {};

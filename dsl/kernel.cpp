@@ -49,9 +49,11 @@ Halide::Type halide_type(DType t) {
     return UInt(8);
 }
 
-Target target_of(const Op &op, const Instance &i) {
-    if (i.backend == "ascend" || i.backend == "c99")
-        return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
+namespace {
+
+// Returns Halide's words for the CPU that the kernel is for, or that starts it on a GPU.
+std::string cpu_text(const Op &op, const Instance &i) {
+    if (i.isa == Isa::neon) return "arm-64-linux";
     std::string text = "x86-64-linux";
     if (i.isa >= Isa::avx2) text += "-sse41-avx-f16c-fma-avx2";
     if (i.isa >= Isa::avx512) {
@@ -59,6 +61,15 @@ Target target_of(const Op &op, const Instance &i) {
         if (extension_of(op, i.variant) != Extension::none)
             text += "-avx512_cannonlake-avx512_zen4";
     }
+    return text;
+}
+
+}  // namespace
+
+Target target_of(const Op &op, const Instance &i) {
+    if (i.backend == "ascend" || i.backend == "c99")
+        return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
+    std::string text = cpu_text(op, i);
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";

@@ -3,6 +3,7 @@
 #include "dsl/ascend/tbe/forms.h"
 #include "dsl/diagnostic.h"
 #include "dsl/gpu/exact_ptx.h"
+#include "dsl/instruction_counts.h"
 #include "dsl/name_counters.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ const std::vector<TextForm> &text_forms() {
          ""},
         {"llvm", "LLVM's language", {"cpu"}, ";"},
         {"asm", "assembly, without directives", {"cpu"}, "#"},
+        {"counts", "the innermost loops' instructions, and how many have vectors", {"cpu"}, "#"},
         {"c", "C++ source", {"cpu"}, "//"},
         {"opencl", "OpenCL C of the device's part", {"opencl"}, "//"},
         {"ptx", "PTX of the device's part", {"cuda"}, "//"},
@@ -45,7 +47,8 @@ public:
     // Appends `line` to the text if it is wanted.
     void add(std::string line) {
         const size_t first = line.find_first_not_of(" \t");
-        if (first == std::string::npos || line[first] == '#') return;
+        if (first == std::string::npos || line[first] == '#' || line.compare(first, 2, "//") == 0)
+            return;
         if (first > 0 && line[first] == '.')
             directive(line, first);
         else if (in_code_ && first == 0)
@@ -125,8 +128,11 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
             return without_counters(compile_to_text(k, OutputFileType::conceptual_stmt, scratch));
         if (form == "html") return compile_to_text(k, OutputFileType::stmt_html, scratch);
         if (form == "llvm") return compile_to_text(k, OutputFileType::llvm_assembly, scratch);
-        if (form == "asm")
-            return instructions(compile_to_text(k, OutputFileType::assembly, scratch));
+        if (form == "asm" || form == "counts") {
+            const std::string code = instructions(
+                compile_to_text(k, OutputFileType::assembly, scratch));
+            return form == "asm" ? code : counts_text(innermost_loops(code));
+        }
         if (form == "c") return compile_to_text(k, OutputFileType::c_source, scratch);
         if (form == "opencl") return compile_to_text(k, OutputFileType::device_code, scratch);
         if (form == "ptx") {

@@ -36,7 +36,9 @@ missing_of() {
     mapfile -t wanted
     case "$1" in
         debian | ubuntu*)
-            { dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "${wanted[@]}" 2>/dev/null || true; } | sed -n 's/^ii //p' | sort -u |
+            # A package of another architecture is wanted by its name and that: "libtbb-dev:arm64".
+            { dpkg-query -W -f '${db:Status-Abbrev}${Package}\n${db:Status-Abbrev}${Package}:${Architecture}\n' "${wanted[@]}" 2>/dev/null || true; } |
+                sed -n 's/^ii //p' | sort -u |
                 comm -13 - <(printf '%s\n' "${wanted[@]}" | sort -u) ;;
         fedora)
             local package
@@ -56,6 +58,9 @@ install_packages() {
     case "$system" in
         debian | ubuntu*)
             local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3)
+            local foreign
+            foreign="$(printf '%s\n' "$@" | sed -n 's/.*://p' | sort -u)"
+            [ -z "$foreign" ] || "${as_root[@]}" dpkg --add-architecture "$foreign"
             phase "apt-get update" "${apt[@]}" update || die "apt-get update failed; is the network there?"
             phase "apt-get install of $# packages" quietly "${apt[@]}" install -y --no-install-recommends "$@" || die "apt-get install failed" ;;
         fedora) phase "dnf install of $# packages" quietly "${as_root[@]}" dnf install -y -q "$@" || die "dnf install failed" ;;

@@ -74,14 +74,16 @@ bool has_narrow_factors(const Op &op, const std::string &dtypes) {
 
 // Returns false for kernels that would take longer to build than they are worth. Integers and f64,
 // in which checks compute, have AVX2 kernels for AVX-512 machines too, and only the last two
-// variants, of which the last takes every shape. The baseline, for old CPUs and reproducible mode,
-// has all variants of f32 and the last one of other dtypes, and computes 16-bit floats in f32.
+// variants, of which the last takes every shape; so does AArch64. The baseline, for old CPUs and
+// reproducible mode, has all variants of f32 and the last one of other dtypes, and computes 16-bit
+// floats in f32.
 bool worth_building(const Op &op, const std::string &dtypes, const VariantSpec &variant, Isa isa,
                     const std::vector<Isa> &isas) {
-    const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end();
+    const bool is_for_all_cpus = isa == Isa::neon ||
+                                 std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end();
     const bool half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
     if (variant.extension != Extension::none) return has_narrow_factors(op, dtypes);
-    if (!avx2_too || dtypes.starts_with("f32")) return true;
+    if (!is_for_all_cpus || dtypes.starts_with("f32")) return true;
     const std::vector<VariantSpec> &all = op.variants;
     const size_t fewest = !all.back().when.empty() ? all.size()
                           : isa == Isa::baseline   ? 1
@@ -90,7 +92,19 @@ bool worth_building(const Op &op, const std::string &dtypes, const VariantSpec &
     const bool among_last = std::any_of(
         all.end() - long(std::min(fewest, all.size())), all.end(),
         [&](const VariantSpec &v) { return v.name == variant.name; });
-    return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !upcasts(op, dtypes)));
+    if (isa == Isa::avx2 || isa == Isa::neon) return among_last;
+    return among_last && (isa == Isa::avx512 ? half : !upcasts(op, dtypes));
+}
+
+// Returns the OpenCL kernel. Its part that runs on the CPU needs no level but the lowest of the
+// architecture that is built for.
+Instance opencl_instance(const Op &op, const std::string &dtypes, const std::vector<Isa> &isas) {
+    Instance i;
+    i.backend = "opencl";
+    i.dtypes = dtypes;
+    i.variant = gpu::variant(op);
+    if (isas == std::vector<Isa>{Isa::neon}) i.isa = Isa::neon;
+    return i;
 }
 
 std::vector<Job> list_jobs(const OpTable &table, const std::vector<Isa> &isas,
@@ -112,13 +126,8 @@ std::vector<Job> list_jobs(const OpTable &table, const std::vector<Isa> &isas,
                     jobs.push_back({name, i});
                 }
             }
-            if (for_gpu && gpu::has_kernel(*op, dtypes)) {
-                Instance i;
-                i.backend = "opencl";
-                i.dtypes = dtypes;
-                i.variant = gpu::variant(*op);
-                jobs.push_back({name, i});
-            }
+            if (for_gpu && gpu::has_kernel(*op, dtypes))
+                jobs.push_back({name, opencl_instance(*op, dtypes, isas)});
         }
     }
     return jobs;

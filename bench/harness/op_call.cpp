@@ -178,7 +178,7 @@ Target::Target(const std::string &device_name, const std::string &isa, const std
     if (backend != "cpu" && !isa.empty())
         throw DispatchError("isa", isa + " is a level of the CPU, the device is " + backend);
     const Isa level = isa.empty() ? best_built() : isa_of(isa);
-    if (level > host_isa()) {
+    if (!host_runs(level)) {
         throw DispatchError("isa",
                             isa + " was asked for, this CPU has up to " + name_of(host_isa()));
     }

@@ -28,7 +28,7 @@ struct AttentionKernel : Op {
         const DimExpr fits = Dim("s") >= tile_rows && Dim("t") >= tile_keys * lanes &&
                              Dim("e") >= tile_cols * lanes && stride(q) == 1 && stride(v) == 1;
         add({"wide", fits, {.schedule = [this](const Cpu &cpu) {
-                 schedule_tiles(cpu, cpu.has_avx512() ? 4 : 2);
+                 schedule_tiles(cpu, cpu.has_32_registers() ? 4 : 2);
              }}});
         add({"half", fits, {.schedule = [this](const Cpu &cpu) { schedule_tiles(cpu, 1); }}});
         add({"rows",
@@ -83,7 +83,7 @@ struct AttentionKernel : Op {
     // queries only. k is transposed once per task.
     void schedule_tiles(const Cpu &cpu, int default_cols) {
         if (fused()) return schedule_any(cpu);
-        const bool registers32 = cpu.has_avx512();
+        const bool registers32 = cpu.has_32_registers();
         const int rows = cpu.pick(tile_rows, {registers32 ? 6 : 4});
         const int cols = cpu.pick(tile_cols, {default_cols});
         const int key_vectors = cpu.pick(tile_keys, {registers32 ? 4 : 2});

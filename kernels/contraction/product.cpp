@@ -102,7 +102,7 @@ Variant Product::narrow_t(const DimExpr &when) {
 }
 Variant Product::packed_t(const DimExpr &when) {
     return tiled("packed_t", when, [this](const Cpu &cpu) {
-        const bool wide = cpu.has_avx512();
+        const bool wide = cpu.has_32_registers();
         const int vectors = wide ? cpu.pick(tile_vectors, {2, 1, 3}) : cpu.pick(tile_vectors, {3});
         schedule_packed(cpu, Tile(cpu.lanes, vectors, cpu.pick(tile_rows, {wide ? 8 : 4})), true);
     });
@@ -131,7 +131,8 @@ Variant Product::packed(const DimExpr &when) {
         // For f16 on AVX-512 "direct" is faster, because LLVM converts vectors there. Here each
         // scalar of a waits for the one before: vpinsrw keeps the rest of its register.
         cpu.pick(may_pack, {wide && cpu.stores(DType::f16) ? 0 : 1});
-        schedule_packed(cpu, Tile(v, cpu.pick(tile_vectors, {wide ? 4 : 3}), 4), false);
+        schedule_packed(cpu, Tile(v, cpu.pick(tile_vectors, {cpu.has_32_registers() ? 4 : 3}), 4),
+                        false);
     });
 }
 Variant Product::narrow(const DimExpr &when) {
@@ -143,7 +144,7 @@ Variant Product::narrow(const DimExpr &when) {
 }
 Variant Product::direct(const DimExpr &when) {
     return tiled("direct", when, [this](const Cpu &cpu) {
-        const int vectors = cpu.pick(tile_vectors, {cpu.has_avx512() ? 4 : 3});
+        const int vectors = cpu.pick(tile_vectors, {cpu.has_32_registers() ? 4 : 3});
         schedule_direct(cpu, Tile(cpu.lanes, vectors, 4));
     });
 }

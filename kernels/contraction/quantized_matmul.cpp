@@ -68,7 +68,7 @@ struct IntegerProduct : Op {
         Var jo, ji, io, ii, ib;
         const int v = cpu.target.natural_vector_size(Halide::Int(32));
         const int cols = cpu.pick(tile_cols, {2});
-        const int rows = cpu.pick(tile_rows, {cpu.has_avx512() ? 8 : 4});
+        const int rows = cpu.pick(tile_rows, {cpu.has_32_registers() ? 8 : 4});
         promise_layout();
         out.split(var(0), jo, ji, cols * v, Tail::ShiftInwards)
             .split(var(1), io, ii, rows, Tail::ShiftInwards);

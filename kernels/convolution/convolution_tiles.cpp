@@ -10,7 +10,7 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
     Func zeros = padded;
     const int v = cpu.lanes;
     const bool has_avx2 = cpu.target.has_feature(Halide::Target::AVX2);
-    const int channels = cpu.pick("tile_c", {cpu.has_avx512() ? 8 : has_avx2 ? 6 : 4});
+    const int channels = cpu.pick("tile_c", {cpu.has_32_registers() ? 8 : has_avx2 ? 6 : 4});
     const int rows = 2;
     Var xo, xi, yo, yi, co, ci;
     Var px = var(0), py = var(1), pc = var(2), pn = var(3);
@@ -30,7 +30,7 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
 }
 
 Convolution::ChannelTile Convolution::channel_tile(const Cpu &cpu) const {
-    return {cpu.pick("vectors", {cpu.has_avx512() ? 2 : 1}), cpu.pick("tile_x", {7})};
+    return {cpu.pick("vectors", {cpu.has_32_registers() ? 2 : 1}), cpu.pick("tile_x", {7})};
 }
 
 // Tiles at the edges overlap the ones before them: guarded tiles store their vectors of channels

@@ -70,9 +70,10 @@ public:
         op.from_zero();
         if (masked.by_rows) masked.compute_masks(cpu.lanes);
         const Convolution::ChannelTile tile =
-            narrow_ ? Convolution::ChannelTile{cpu.pick("vectors", {1}),
-                                               cpu.pick("tile_x", {cpu.has_avx512() ? 10 : 5})}
-                    : op.channel_tile(cpu);
+            narrow_
+                ? Convolution::ChannelTile{cpu.pick("vectors", {1}),
+                                           cpu.pick("tile_x", {cpu.has_32_registers() ? 10 : 5})}
+                : op.channel_tile(cpu);
         op.channel_tiles(cpu, tile, padded, filter, sum, r);
         // With a constant stride the pixels of a tile share an address
         // (docs/kernel_measurements.md, "convolution").

@@ -29,7 +29,7 @@ public:
         op.from_zero();
         Func o = store();
         const int across = cpu.lanes * cpu.pick(tile_v, {2});
-        const int channels = cpu.pick(outs, {cpu.has_avx512() ? 12 : 4});
+        const int channels = cpu.pick(outs, {cpu.has_32_registers() ? 12 : 4});
         Var co, ci, lo, li, xo, xi;
         Var px = var(0), py = var(1), pc = var(2), pn = var(3);
         o.split(pc, co, ci, channels, Tail::ShiftInwards)
@@ -97,7 +97,7 @@ public:
         const int taps = side_ * side_;
         const int tile = v * (taps > 1 ? 3 : 2);
         const int across = taps > 1 ? taps * v : tile;
-        const int channels = cpu.pick(outs, {cpu.has_avx512() ? 8 : 4});
+        const int channels = cpu.pick(outs, {cpu.has_32_registers() ? 8 : 4});
         Func o = store();
         Var row, block, ki, no, ni, lo, li;
         for (int dim = 0; dim < 2; dim++) {

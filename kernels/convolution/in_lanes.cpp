@@ -107,7 +107,7 @@ private:
     void schedule_parts(const Cpu &cpu) override {
         const int v = cpu.lanes;
         const int taps = 3;
-        const int outs = std::max(1, (cpu.has_avx512() ? 18 : 9) / (width / v * taps));
+        const int outs = std::max(1, (cpu.has_32_registers() ? 18 : 9) / (width / v * taps));
         Var no, ni, xo, xi;
         padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         wide.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
@@ -162,7 +162,7 @@ private:
     void schedule_parts(const Cpu &cpu) override {
         const int v = cpu.lanes;
         const int outs = 2 * v;
-        const int ins = cpu.pick("tile_c", {cpu.has_avx512() ? 4 : 2});
+        const int ins = cpu.pick("tile_c", {cpu.has_32_registers() ? 4 : 2});
         const int taps = 3;
         const int strip = cpu.pick("strip", {64, 16});
         Var no, ni, co, ci, cb, cm, xo, xi;
@@ -268,7 +268,7 @@ public:
         op.from_zero();
         const int v = cpu.lanes;
         const int tile = 4 * v;
-        const int outs = cpu.pick("outs", {cpu.has_avx512() ? 4 : 2});
+        const int outs = cpu.pick("outs", {cpu.has_32_registers() ? 4 : 2});
         const int strip = cpu.pick("strip", {64, 32});
         Func o = store();
         Var lo, li, no, ni, ns;

@@ -30,7 +30,7 @@ public:
         op.from_zero();
         Func o = store();
         const int v = cpu.lanes;
-        const int block = v * (cpu.has_avx512() ? 2 : 1);
+        const int block = v * (cpu.has_32_registers() ? 2 : 1);
         const int across = 7, down = 2;
         const int strip = cpu.pick("strip", {16, 32});
         Var co, ci, yo, yi, xo, xi;

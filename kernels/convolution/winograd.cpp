@@ -164,8 +164,8 @@ void Winograd::schedule_filter(int v) const {
 void Winograd::schedule_product(const Cpu &cpu, const Func &o, const Var &strip) const {
     const TailStrategy up = TailStrategy::RoundUp;
     const int v = cpu.lanes;
-    const int across = cpu.pick("tiles_x", {cpu.has_avx512() ? 7 : 4});
-    const int down = cpu.pick("tiles_y", {cpu.has_avx512() ? 2 : 1});
+    const int across = cpu.pick("tiles_x", {cpu.has_32_registers() ? 7 : 4});
+    const int down = cpu.pick("tiles_y", {cpu.has_32_registers() ? 2 : 1});
     Func sum = sum_;
     Func product = product_;
     Var to, ti, so, si;
@@ -226,7 +226,7 @@ Expr SmallMapsWinograd::at(const Expr &ax, const Expr &ay, const Expr &ak, const
 
 // The times beside oneDNN's: docs/kernel_measurements.md, "Winograd".
 void SmallMapsWinograd::schedule(const Cpu &cpu, Func o, int default_tiles) const {
-    const int across = cpu.pick(tiles, {cpu.has_avx512() ? default_tiles : 4});
+    const int across = cpu.pick(tiles, {cpu.has_32_registers() ? default_tiles : 4});
     const Var block = schedule_output(cpu.lanes, o);
     schedule_image(cpu.lanes);
     schedule_product(cpu.lanes, o, block, across);

@@ -43,6 +43,11 @@ Ended run_program(const std::vector<std::string> &words, Keep keep) {
     return ended;
 }
 
+std::string early_ending(const Ended &ended) {
+    return "the program ends early, with status " + std::to_string(ended.status) +
+           (ended.text.empty() ? "" : ": " + ended.text);
+}
+
 bool has_program(const std::string &name) {
     const char *path = std::getenv("PATH");
     std::istringstream folders(path ? path : "/bin:/usr/bin");

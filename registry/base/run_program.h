@@ -17,6 +17,9 @@ struct Ended {
 // Throws Error if it can't be started.
 Ended run_program(const std::vector<std::string> &words, Keep keep);
 
+// Returns "the program ends early, with status 9: its output", for a program that did.
+std::string early_ending(const Ended &ended);
+
 bool has_program(const std::string &name);  // true if PATH has it
 
 }  // namespace halyard

@@ -10,7 +10,7 @@
 namespace halyard {
 namespace {
 
-std::atomic<bool> &only_baseline() {
+std::atomic<bool> &only_lowest() {
     static std::atomic<bool> on = [] {
         const char *given = std::getenv("HALYARD_REPRODUCIBLE");
         const std::string text = given ? given : "";
@@ -26,23 +26,41 @@ std::atomic<bool> &only_baseline() {
 }  // namespace
 
 bool reproducible() {
-    return only_baseline().load(std::memory_order_relaxed);
+    return only_lowest().load(std::memory_order_relaxed);
 }
 
 void set_reproducible(bool now) {
-    only_baseline() = now;
+    only_lowest() = now;
     invalidate_plans();
 }
 
 const char *name_of(Isa isa) {
-    return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
+    switch (isa) {
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+    case Isa::neon: return "neon";
+    case Isa::baseline: break;
+    }
+    return "baseline";
 }
 
 Isa isa_of(const std::string &name) {
     for (int i = 0; i < isa_count; i++)
         if (name == name_of((Isa)i)) return (Isa)i;
-    throw AttrError("isa", "'" + name + "', expected baseline, avx2 or avx512");
+    throw AttrError("isa", "'" + name + "', expected baseline, avx2, avx512 or neon");
 }
+
+#if defined(__aarch64__)
+
+Isa host_isa() {
+    return Isa::neon;
+}
+
+Isa lowest_isa() {
+    return Isa::neon;
+}
+
+#else
 
 Isa host_isa() {
     static const Isa best = [] {
@@ -59,18 +77,28 @@ Isa host_isa() {
     return best;
 }
 
+Isa lowest_isa() {
+    return Isa::baseline;
+}
+
+#endif
+
+bool host_runs(Isa isa) {
+    return lowest_isa() <= isa && isa <= host_isa();
+}
+
 Isa active_isa() {
     static const Isa active = [] {
         const char *wanted = std::getenv("HALYARD_ISA");
         if (!wanted || !*wanted) return host_isa();
         const Isa isa = isa_of(wanted);
-        if (isa > host_isa()) {
+        if (!host_runs(isa)) {
             throw DispatchError("isa", std::string("HALYARD_ISA is ") + wanted +
                                            ", this CPU has up to " + name_of(host_isa()));
         }
         return isa;
     }();
-    return reproducible() ? Isa::baseline : active;
+    return reproducible() ? lowest_isa() : active;
 }
 
 }  // namespace halyard

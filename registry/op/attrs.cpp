@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 
 #include "registry/base/error.h"
@@ -212,25 +213,32 @@ bool Attrs::plans_like(const Attrs &o, const std::vector<bool> &left_out) const 
     return same;
 }
 
-std::string Attrs::text() const {
-    std::string s;
-    for (size_t k = 0; k < values_.size(); k++) {
-        const AttrSpec &a = op_->attrs[k];
-        s += (k ? " " : "") + a.name + "=";
-        char number[40];
-        switch (a.kind) {
-        case AttrKind::real:
-            std::snprintf(number, sizeof number, "%.9g", values_[k].r);
-            s += number;
-            break;
-        case AttrKind::choice: s += a.choices[size_t(values_[k].i)]; break;
-        case AttrKind::dtype: s += name_of(static_cast<DType>(values_[k].i)); break;
-        case AttrKind::ints: s += join(values_[k].ints, ","); break;
-        case AttrKind::text: s += words(k); break;
-        default: s += std::to_string(values_[k].i);
-        }
+std::string Attrs::value_text(size_t k, int digits) const {
+    const AttrSpec &a = op_->attrs[k];
+    switch (a.kind) {
+    case AttrKind::real: return fmt::format("{:.{}g}", values_[k].r, digits);
+    case AttrKind::choice: return a.choices[size_t(values_[k].i)];
+    case AttrKind::dtype: return name_of(static_cast<DType>(values_[k].i));
+    case AttrKind::ints: return join(values_[k].ints, ",");
+    case AttrKind::text: return words(k);
+    default: return std::to_string(values_[k].i);
     }
+}
+
+std::string Attrs::text() const {
+    constexpr int readable = 9;
+    std::string s;
+    for (size_t k = 0; k < values_.size(); k++)
+        s += (k ? " " : "") + op_->attrs[k].name + "=" + value_text(k, readable);
     return s;
+}
+
+std::map<std::string, std::string> Attrs::exact_texts() const {
+    constexpr int all_digits = std::numeric_limits<double>::max_digits10;
+    std::map<std::string, std::string> texts;
+    for (size_t k = 0; k < values_.size(); k++)
+        texts[op_->attrs[k].name] = value_text(k, all_digits);
+    return texts;
 }
 
 }  // namespace halyard

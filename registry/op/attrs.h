@@ -63,6 +63,8 @@ public:
     uint64_t hash(const std::vector<bool> &left_out) const;
     bool plans_like(const Attrs &o, const std::vector<bool> &left_out) const;
     std::string text() const;  // "axis=1 keep_dims=0"
+    // Returns what the constructor from text makes these attributes of, to the last bit.
+    std::map<std::string, std::string> exact_texts() const;
 
 private:
     struct Value {
@@ -72,6 +74,7 @@ private:
         bool operator==(const Value &o) const { return i == o.i && ints == o.ints; }
     };
     void assign(size_t k, const AttrValue &value);
+    std::string value_text(size_t k, int digits) const;  // digits: of reals
     void rehash() { hash_ = hash({}); }
     const OpRecord *op_;
     std::vector<Value> values_;

@@ -1,14 +1,18 @@
 #include "registry/op/extension.h"
 
-#include <cpuid.h>
-
 #include <algorithm>
 
 #include "registry/base/tile_product.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace halyard {
 
 namespace {
+
+#if defined(__x86_64__)
 
 bool host_has_vnni() {
     __builtin_cpu_init();
@@ -24,6 +28,18 @@ bool host_has_amx() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & all) == all && may_use_tiles();
 }
+
+#else
+
+bool host_has_vnni() {
+    return false;
+}
+
+bool host_has_amx() {
+    return false;
+}
+
+#endif
 
 }  // namespace
 

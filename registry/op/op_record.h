@@ -128,12 +128,15 @@ std::vector<std::string> further_names(const OpRecord &op);
 // record's order.
 using KernelFn = int (*)(void **args);
 
-// baseline: x86-64; avx2: AVX2, FMA and F16C too; avx512: AVX-512 as in Skylake too.
-enum class Isa : uint8_t { baseline, avx2, avx512 };
-inline constexpr int isa_count = 3;
+// The levels of x86-64, each with all that the one before it has: baseline: x86-64; avx2: AVX2, FMA
+// and F16C too; avx512: AVX-512 as in Skylake too. neon: AArch64, whose only level it is.
+enum class Isa : uint8_t { baseline, avx2, avx512, neon };
+inline constexpr int isa_count = 4;
 const char *name_of(Isa isa);
 Isa isa_of(const std::string &name);  // throws AttrError
 Isa host_isa();                       // the highest level of this CPU
+Isa lowest_isa();                     // the level that every CPU of this architecture has
+bool host_runs(Isa isa);
 // Returns host_isa(), limited by HALYARD_ISA. Throws DispatchError if that is a level the CPU
 // lacks.
 Isa active_isa();

@@ -147,11 +147,6 @@ std::string completed(const std::string &source, const std::vector<c99::CallSour
            define("RESULTS", "\"" + folder + "/results\"") + program_text;
 }
 
-std::string ending_of(const Ended &ended) {
-    return "the program ends early, with status " + std::to_string(ended.status) +
-           (ended.text.empty() ? "" : ": " + ended.text);
-}
-
 }  // namespace
 
 int64_t remote_bytes(const c99::CallSource &call) {
@@ -193,7 +188,7 @@ std::vector<RemoteCalls::Outcome> RemoteCalls::run_from(const std::vector<Remote
     for (size_t k = first; k < cases.size(); k++) {
         outcomes.push_back(taken(left, cases[k]));
         if (outcomes.back().has_ended) continue;
-        outcomes.back().error = ending_of(ended);
+        outcomes.back().error = early_ending(ended);
         break;
     }
     return outcomes;

@@ -36,6 +36,23 @@ const NamedChecks all_checks = {
     {"fuzz", check_fuzz},
 };
 
+bool can_run(const OpRecord &op, const KernelEntry &k) {
+    if (!host_has(extension_of(op, k.variant))) return false;
+    Dims known = k.tunables;
+    known["lanes"] = k.lanes;
+    for (auto &v : op.variants) {
+        std::stringstream words(v.name == k.variant ? v.when : "");
+        for (std::string w; words >> w;) {
+            const ParsedExpr e(w);
+            if (std::all_of(e.names().begin(), e.names().end(),
+                            [&](auto &name) { return known.count(name) > 0; }) &&
+                !holds(w, known))
+                return false;
+        }
+    }
+    return true;
+}
+
 std::vector<Isa> isas_of(const Op &op, const Options &o) {
     if (!o.isas.empty()) return o.isas;
     bool has[isa_count] = {};
@@ -69,25 +86,6 @@ void compare_all(const Op &op, const Case &c, const std::vector<Tensor> &out,
 
 bool refused(const DispatchError &e) {
     return std::string(e.what()).find("no kernel takes this call") != std::string::npos;
-}
-
-// Returns true if any shape satisfies the variant's condition. "lanes>=4" is false for two doubles,
-// whatever the shape.
-bool can_run(const OpRecord &op, const KernelEntry &k) {
-    if (!host_has(extension_of(op, k.variant))) return false;
-    Dims known = k.tunables;
-    known["lanes"] = k.lanes;
-    for (auto &v : op.variants) {
-        std::stringstream words(v.name == k.variant ? v.when : "");
-        for (std::string w; words >> w;) {
-            const ParsedExpr e(w);
-            if (std::all_of(e.names().begin(), e.names().end(),
-                            [&](auto &name) { return known.count(name) > 0; }) &&
-                !holds(w, known))
-                return false;
-        }
-    }
-    return true;
 }
 
 // Runs the call between guard pages, once with the guard right after each tensor and once with it

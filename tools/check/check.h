@@ -13,6 +13,8 @@
 
 namespace halyard::check {
 
+class RemoteKit;
+
 struct Options {
     std::vector<Isa> isas;  // empty: all that this CPU has and the op was built for
     bool quick = false;     // fewer samples per kernel, no derived adjoints
@@ -29,6 +31,7 @@ struct Options {
     std::string dtypes, variant;  // only these; "" is all
     std::string sample;           // check_ascend: only this one, in the program of `variant`
     c99::Target target = c99::Target::x86;  // check_c99: the machine; x86 is this one
+    const RemoteKit *kit = nullptr;         // check_remote; null: aarch64_kit()
     // check_exact: compares each variant with its own algorithm only, not with the last variant's.
     bool own_algorithms = false;
     // For check_exact:
@@ -95,6 +98,9 @@ void check_ascend(const Op &op, const Options &o, Report &r);
 // Checks every dtype and sample as a function in C99, compiled for o.target, against the
 // reference. check_op() doesn't run it.
 void check_c99(const Op &op, const Options &o, Report &r);
+// Checks every dtype, variant and sample of a kit for another machine against the reference.
+// check_op() doesn't run it.
+void check_remote(const Op &op, const Options &o, Report &r);
 // What calls of a program with a fault show beside the same calls without it.
 struct FaultyCalls {
     int calls = 0;
@@ -130,6 +136,9 @@ NamedChecks checks_of(const Op &op, const Options &o);
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o);
 
 bool has_device(const std::string &backend);  // true if one can be opened
+// Returns true if this CPU has the instructions of the kernel's variant, and any shape satisfies
+// its condition: "lanes>=4" is false for two doubles, whatever the shape.
+bool can_run(const OpRecord &op, const KernelEntry &k);
 // Returns the sets of dtypes of the op's registered OpenCL kernels.
 std::vector<std::string> opencl_dtypes(const Op &op);
 // Returns the levels to check: those of the options, or else all levels of this CPU that the op has

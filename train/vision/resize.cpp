@@ -41,8 +41,8 @@ std::vector<Tap> taps(int64_t from, int64_t to, bool whole_at_edges) {
 constexpr int64_t beyond = 8;  // the number of elements that may be written after a row's end
 
 // Resizes a row of the source to the new width, in 1/128 of a grey level.
-void resize_row(const uint8_t *p, int64_t c, const std::vector<Tap> &across, int64_t width,
-                int16_t *to) {
+void resize_row(const uint8_t *p, int64_t c, const std::vector<Tap> &across,
+                [[maybe_unused]] int64_t width, int16_t *to) {
     size_t i = 0;
 #ifdef __SSE2__
     // Four bytes are read at each tap. With three channels every pixel but the last has a fourth

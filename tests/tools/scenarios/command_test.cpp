@@ -302,7 +302,7 @@ TEST_F(Command, RejectsCorruptFiles) {
 TEST_F(Command, ReadsItsEnvironment) {
     save("x.npy", Tensor::from<float>({1, -2, 3}));
     expect_rejected("run relu --in x.npy --out-dir o",
-                    "[isa] 'sse9', expected baseline, avx2 or avx512", "HALYARD_ISA=sse9");
+                    "[isa] 'sse9', expected baseline, avx2, avx512 or neon", "HALYARD_ISA=sse9");
     expect_rejected("run relu --in x.npy --out-dir o",
                     "[parallel] HALYARD_THREADS is 'many', expected a whole number from 0 to 1024",
                     "HALYARD_THREADS=many");

@@ -20,6 +20,7 @@
 #include "tools/check/child_check.h"
 #include "tools/check/composes.h"
 #include "tools/check/fuzz.h"
+#include "tools/check/remote_kit.h"
 #include "tools/check/report_json.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/mutants.h"
@@ -186,6 +187,7 @@ check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
     if (o.device == "opencl") return {{"device", check::check_device}};
     if (o.device == "cuda") return {{"cuda", check::check_cuda}};
     if (o.device == "c") return {{"c", check::check_c99}};
+    if (o.device == "aarch64") return {{"aarch64", check::check_remote}};
     if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
     if (o.composes) return {{"composes", check::check_composes}};
     return check::checks_of(op, options);
@@ -227,6 +229,9 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     } else if (is_ascend(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
+    } else if (o.device == "aarch64") {
+        refuse_idle(sub, "with --device aarch64",
+                    {"ops", "--device", "--quick", "--jobs", "--json", "--all"});
     } else if (o.device == "opencl" || o.device == "cuda") {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--jobs", "--json", "--all"});
@@ -246,10 +251,12 @@ check::Options options_of(const CheckOptions &o) {
         options.target = c99::target_of(o.target, "check");
         if (options.target != c99::Target::x86) c99::tools_of(options.target, "check");
     }
+    // Opened here, so that the processes that check share it.
+    if (o.device == "aarch64") options.kit = &check::aarch64_kit("check");
     if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
     for (auto &name : o.isas) {
         options.isas.push_back(isa_of(name));
-        if (options.isas.back() > host_isa()) {
+        if (!host_runs(options.isas.back())) {
             throw DispatchError("isa",
                                 name + " was asked for, this CPU has up to " + name_of(host_isa()));
         }
@@ -374,11 +381,13 @@ void add_check(CLI::App &app, Run &selected) {
         "--composes", o->composes,
         "Only whether each op can be computed together with one before or after it, in one "
         "kernel, with the bits of the two");
-    sub->add_option("--device,--backend", o->device,
-                    "opencl, cuda, " + ascend_names() +
-                        ": only this device, which is simulated for cuda and Ascend, against the "
-                        "reference; c: the op as C99, compiled by cc; default: cpu")
-        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda", "c"}));
+    sub->add_option(
+           "--device,--backend", o->device,
+           "opencl, cuda, " + ascend_names() +
+               ": only this device, which is simulated for cuda and Ascend, against the "
+               "reference; c: the op as C99, compiled by cc; aarch64: the kit that make build "
+               "ARCH=aarch64 makes, run by QEMU; default: cpu")
+        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda", "c", "aarch64"}));
     sub->add_option(
         "--refused", o->refused,
         "With --device ascend or c: a list of ops and dtypes that may lack programs; other "

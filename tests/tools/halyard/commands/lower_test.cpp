@@ -57,6 +57,16 @@ TEST_F(Lower, ShowsTheCpusCode) {
                 {"int hy_relu_f32_baseline(struct halide_buffer_t *"});
 }
 
+TEST_F(Lower, CountsTheInstructionsOfLoops) {
+    expect_text("relu --to counts --isa avx2",
+                {"# relu f32 avx2: ", "instructions  vectors  innermost loop\n",
+                 " hy_relu_f32_avx2_par_for_"});
+    // A kernel for another architecture is compiled as any other: nothing runs.
+    expect_text("softmax --to asm --isa neon", {"# softmax f32 wide neon: arm-64-linux", "\tfmla\t",
+                                                "hy_softmax_f32_wide_neon:\n"});
+    expect_text("softmax --to counts --isa neon --dtype bf16", {" %  hy_softmax_bf16_wide_neon"});
+}
+
 TEST_F(Lower, ShowsTheDevicesCode) {
     expect_text("softmax --to opencl", {"// softmax f32 short opencl: ", "__kernel void"});
     expect_text("matmul --to ptx", {"// matmul f32 ", ".visible .entry", "fma.rn.f32"});
