@@ -142,3 +142,4 @@ for form in f32 int8; do
 done
 page >"$results"
 say "all targets have the same bits; wrote $results"
+scripts/aarch64.sh

@@ -7,14 +7,16 @@ preset="${1:-release}"
 target="${2:-}"
 ninja_file="build/$preset/build.ninja"
 
+case "$preset" in
+    release | demo | debug | asan | tsan | aarch64) ;;
+    *) die "there is no kit for '$preset'; make build ARCH=aarch64 makes the one for AArch64" ;;
+esac
 scripts/setup.sh
 case "$preset" in
     asan | tsan) "$0" release halyard_generators ;;
     aarch64)
         scripts/setup.sh --packages scripts/aarch64_packages.txt
         "$0" release halyard_generators ;;
-    release | demo | debug) ;;
-    *) die "there is no kit for '$preset'; make build ARCH=aarch64 makes the one for AArch64" ;;
 esac
 if [ ! -e "$ninja_file" ] || [ CMakePresets.json -nt "$ninja_file" ] || [ scripts/requirements.txt -nt "$ninja_file" ]; then
     phase "configure $preset" cmake --preset "$preset" ${HALIDE_ROOT:+-DHALIDE_ROOT="$HALIDE_ROOT"}

@@ -14,7 +14,7 @@ std::atomic<bool> &only_lowest() {
     static std::atomic<bool> on = [] {
         const char *given = std::getenv("HALYARD_REPRODUCIBLE");
         const std::string text = given ? given : "";
-        if (text != "" && text != "0" && text != "1") {
+        if (!text.empty() && text != "0" && text != "1") {
             throw AttrError("reproducible",
                             "HALYARD_REPRODUCIBLE is '" + text + "', expected 0 or 1");
         }

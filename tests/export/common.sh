@@ -47,3 +47,13 @@ refuse_by() {
     [ ! -e refused ] || fail "$command $* failed, and wrote something"
 }
 refuse() { refuse_by export "$@"; }
+
+# make_new_project PLACE makes the project that `halyard new OP --project` writes, with the op soft_step, against the kit as it is
+# installed, and sets new_project_kernels to the library for `halyard --kernels`.
+make_new_project() {
+    cmake --install "$build_dir" --prefix "$dir/kit" >/dev/null
+    "$dir/kit/bin/halyard" new soft_step --project "$1" >log 2>&1 || fail "$(cat log)"
+    HALYARD_ISAS=native cmake -S "$1" -B "$1/build" -G Ninja -DCMAKE_PREFIX_PATH="$dir/kit" >log 2>&1 || fail "$(cat log)"
+    cmake --build "$1/build" --parallel 2 >log 2>&1 || fail "$(cat log)"
+    new_project_kernels="$dir/$1/build/lib$1_kernels.so"
+}

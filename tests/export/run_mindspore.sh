@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests `halyard export --for mindspore`: writes two libraries of operators, builds them, and runs their own tests and calls of both.
+# Tests `halyard export --for mindspore`: writes three libraries of operators, the third of an op of a new project, builds them, and runs
+# their own tests and calls of the first two.
 # Usage: run_mindspore.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU PYTHON_WITH_MINDSPORE
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" mindspore "$@"
 kernels="$3" python="$4"
@@ -9,7 +10,9 @@ grep -q "is a name of the host's own" out || fail "$(cat out)"
 
 "$halyard" export relu softmax conv2d max_pool2d layer_norm dense matmul gelu -o first --for mindspore --python "$python" >out
 "$halyard" --kernels "$kernels" export bias_gelu relu -o second --for mindspore --python "$python" >>out
-for name in first second; do
+make_new_project shop
+"$halyard" --kernels "$new_project_kernels" export soft_step -o third --for mindspore --python "$python" >>out
+for name in first second third; do
     build_project "$name"
     has_short_readme "$name"
     library="$name/build/lib$name.so"

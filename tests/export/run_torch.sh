@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests `halyard export --for torch`: writes two libraries of operators, builds them, runs their own tests and calls of both, and the lines
-# of README.md. Usage: run_torch.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU PYTHON_WITH_TORCH
+# Tests `halyard export --for torch`: writes three libraries of operators, the third of an op of a new project, builds them, runs their own
+# tests and calls of all, and the lines of README.md. Usage: run_torch.sh BUILD_DIR SOURCE_DIR LIBRARY_WITH_BIAS_GELU PYTHON_WITH_TORCH
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" torch "$@"
 kernels="$3" python="$4"
 
@@ -9,13 +9,15 @@ grep -q "is a name of the host's own" out || fail "$(cat out)"
 
 "$halyard" export relu softmax conv2d layer_norm dense matmul gelu cast reduce_sum -o first --for torch --python "$python" >out
 "$halyard" --kernels "$kernels" export bias_gelu relu -o second --for torch --python "$python" >>out
-for name in first second; do
+make_new_project shop
+"$halyard" --kernels "$new_project_kernels" export soft_step -o third --for torch --python "$python" >>out
+for name in first second third; do
     build_project "$name"
     has_short_readme "$name"
     shown="$(symbols_of "$name/build/lib$name.so")"
     [ -z "$shown" ] || fail "lib$name.so shows $shown"
 done
-"$python" "$source_dir/tests/export/torch_host.py" first/build/libfirst.so second/build/libsecond.so || fail "a call is wrong"
+"$python" "$source_dir/tests/export/torch_host.py" first/build/libfirst.so second/build/libsecond.so third/build/libthird.so || fail "a call is wrong"
 
 # A Python without PyTorch, and the lines of README.md.
 if cmake -S first -B none -DPYTHON=/bin/false >log 2>&1; then fail "built for a Python without torch"; fi

@@ -1,6 +1,6 @@
-"""Operators of two exported libraries in one process, calls that must fail with a text, and traces with extents that are symbols. usage:
-torch_host.py FIRST SECOND, where FIRST is the library of `halyard export relu softmax conv2d layer_norm dense matmul gelu cast`, SECOND has
-bias_gelu."""
+"""Operators of three exported libraries in one process, calls that must fail with a text, and traces with extents that are symbols. usage:
+torch_host.py FIRST SECOND THIRD, where FIRST is the library of `halyard export relu softmax conv2d layer_norm dense matmul gelu cast`, SECOND
+has bias_gelu, and THIRD soft_step, the op of a new project."""
 import sys
 import threading
 
@@ -58,6 +58,15 @@ for ours, theirs in zip(got, (rows.grad, weight_of.grad, bias.grad), strict=True
 expect(not ops.relu(x).requires_grad, "a result requires a gradient that no input requires")
 with torch.no_grad():
     expect(not ops.relu(a).requires_grad, "a result requires a gradient under no_grad()")
+
+# The op of a new project: x / (1 + |x|).
+soft_step = torch.ops.third.soft_step
+torch.testing.assert_close(soft_step(x), torch.nn.functional.softsign(x))
+torch.library.opcheck(soft_step, (x.clone().requires_grad_(),))
+torch.autograd.gradcheck(soft_step, (torch.randn(3, 5, dtype=torch.float64, requires_grad=True),))
+torch._dynamo.reset()
+whole = torch.compile(lambda t: soft_step(t) * 2, fullgraph=True, backend="aot_eager")
+torch.testing.assert_close(whole(x), torch.nn.functional.softsign(x) * 2)
 
 # Threads: of PyTorch, and calls on several at once.
 large = torch.randn(512, 1024)

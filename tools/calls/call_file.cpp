@@ -25,7 +25,7 @@ Tensor tensor_of(const Json &json) {
     Shape shape;
     for (const int64_t extent : extents)
         shape.push_back(extent);
-    const Tensor t = Tensor::empty(shape, dtype_of(json.at("dtype")));
+    Tensor t = Tensor::empty(shape, dtype_of(json.at("dtype")));
     const Json::binary_t &bytes = json.at("bytes").get_binary();
     if (bytes.size() != t.bytes()) {
         throw IoError("calls", "a tensor of " + std::to_string(t.bytes()) + " bytes has " +
