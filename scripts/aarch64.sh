@@ -8,7 +8,7 @@ work=build/aarch64/report
 # loop_of OP VARIANT DTYPE ISA: "instructions of which vectors %" of the innermost loop with the largest share of vectors.
 loop_of() {
     build/release/bin/halyard lower "$1" --variant "$2" --dtype "$3" --isa "$4" --to counts |
-        awk '$3 == "%" && ($2 > share || ($2 == share && $1 > size)) { share = $2; size = $1 } END { print size " | " share " %" }'
+        awk '$3 == "%" && ($2 > share || ($2 == share && $1 < size)) { share = $2; size = $1 } END { print size " | " share " %" }'
 }
 
 rows() {
