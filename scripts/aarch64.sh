@@ -53,7 +53,6 @@ END
 }
 
 scripts/build.sh aarch64
-cmake --preset aarch64 >/dev/null
 phase "tests of the kit for AArch64" cmake --build --preset aarch64 --parallel "$(jobs)" --target all_tests
 phase "build of halyard" cmake --build --preset release --parallel "$(jobs)" --target halyard_command
 mkdir -p "$work"
