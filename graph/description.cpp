@@ -53,22 +53,6 @@ double exact(const std::string &text) {
     return value;
 }
 
-}  // namespace
-
-std::string exact_text(const Attrs &attrs, size_t k) {
-    const AttrSpec &a = attrs.op().attrs[k];
-    switch (a.kind) {
-    case AttrKind::real: return exact(attrs.real(k));
-    case AttrKind::choice: return a.choices[size_t(attrs.integer(k))];
-    case AttrKind::dtype: return name_of(static_cast<DType>(attrs.integer(k)));
-    case AttrKind::ints: return join(attrs.ints(k), ",");
-    case AttrKind::text: return attrs.words(k);
-    default: return std::to_string(attrs.integer(k));
-    }
-}
-
-namespace {
-
 Json json_of(const View &v) {
     if (v.buffer < 0) return nullptr;
     Json j{{"buffer", v.buffer}, {"dtype", name_of(v.dtype)}, {"shape", v.shape.vec()}};
@@ -89,7 +73,7 @@ Json json_of(const Node &n) {
     if (n.attrs) {
         Json attributes = Json::object();
         for (size_t k = 0; k < n.attrs->op().attrs.size(); k++)
-            attributes[n.attrs->op().attrs[k].name] = exact_text(*n.attrs, k);
+            attributes[n.attrs->op().attrs[k].name] = n.attrs->exact_text(k);
         j["attributes"] = std::move(attributes);
     }
     if (n.kind == Node::Kind::fill) j["value"] = exact(n.value);

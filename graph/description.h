@@ -20,9 +20,6 @@ struct DescribedGraph {
 // that can't be made again by its name.
 DescribedGraph described(const Graph &graph);
 
-// Returns the value of an attribute with all its digits, as a record's text of attributes has it.
-std::string exact_text(const Attrs &attrs, size_t k);
-
 // Returns the graph, which holds the given tensors. Throws GraphError if the text is not the
 // description of a graph, names a tensor or an op that is missing, or describes a graph that reads
 // or writes memory that it doesn't have.

@@ -233,11 +233,14 @@ std::string Attrs::text() const {
     return s;
 }
 
+std::string Attrs::exact_text(size_t k) const {
+    return value_text(k, std::numeric_limits<double>::max_digits10);
+}
+
 std::map<std::string, std::string> Attrs::exact_texts() const {
-    constexpr int all_digits = std::numeric_limits<double>::max_digits10;
     std::map<std::string, std::string> texts;
     for (size_t k = 0; k < values_.size(); k++)
-        texts[op_->attrs[k].name] = value_text(k, all_digits);
+        texts[op_->attrs[k].name] = exact_text(k);
     return texts;
 }
 

@@ -63,6 +63,8 @@ public:
     uint64_t hash(const std::vector<bool> &left_out) const;
     bool plans_like(const Attrs &o, const std::vector<bool> &left_out) const;
     std::string text() const;  // "axis=1 keep_dims=0"
+    // Returns the value of attribute k with all digits of reals, as a record's text has it.
+    std::string exact_text(size_t k) const;
     // Returns what the constructor from text makes these attributes of, to the last bit.
     std::map<std::string, std::string> exact_texts() const;
 

@@ -15,16 +15,13 @@ Json json_of(const Tensor &t) {
     const Tensor dense = t.contiguous();
     const auto *const bytes = static_cast<const uint8_t *>(dense.bytes_to_read());
     return {{"dtype", name_of(t.dtype())},
-            {"shape", std::vector<int64_t>(t.shape().begin(), t.shape().end())},
+            {"shape", t.shape().vec()},
             {"bytes", Json::binary({bytes, bytes + dense.bytes()})}};
 }
 
 Tensor tensor_of(const Json &json) {
     if (json.is_null()) return {};
-    const std::vector<int64_t> extents = json.at("shape");
-    Shape shape;
-    for (const int64_t extent : extents)
-        shape.push_back(extent);
+    const Shape shape = json.at("shape").get<std::vector<int64_t>>();
     Tensor t = Tensor::empty(shape, dtype_of(json.at("dtype")));
     const Json::binary_t &bytes = json.at("bytes").get_binary();
     if (bytes.size() != t.bytes()) {

@@ -29,7 +29,7 @@ struct Result {
     bool has_no_kernel = false;  // the error is that no kernel takes the call
 };
 
-// Writing changes the order of a tensor's elements in memory to row-major.
+// Tensors are written row by row, whatever their strides.
 void write(std::ostream &file, const Call &call);
 void write(std::ostream &file, const Result &result);
 

@@ -30,8 +30,7 @@ public:
         std::vector<unsigned char> &memory = memories_.emplace_back(first + t.bytes() + zone,
                                                                     canary);
         const Tensor copy = Tensor::borrow(memory.data() + first, t.shape(),
-                                           Tensor::empty(t.shape(), t.dtype()).strides(),
-                                           t.dtype());
+                                           dense_strides(t.shape()), t.dtype());
         if (t.bytes() > 0) std::memcpy(copy.raw(), t.bytes_to_read(), t.bytes());
         tensors_.push_back(t = copy);
     }
@@ -82,11 +81,9 @@ Result run(const Call &call) {
     Result result;
     try {
         return result_of(call);
-    } catch (const DispatchError &e) {
-        result.error = e.what();
-        result.has_no_kernel = result.error.find("no kernel takes this call") != std::string::npos;
     } catch (const Error &e) {
         result.error = e.what();
+        result.has_no_kernel = result.error.find("no kernel takes this call") != std::string::npos;
     }
     return result;
 }

@@ -31,13 +31,6 @@ constexpr int64_t small_program = 512;  // of all inputs: a program of a few ins
 constexpr Repetition usual_repetition = {512, 12};
 constexpr Repetition one_sample_repetition = {4096, 200};  // if it is the only sample
 
-int64_t elements_of(const Case &c) {
-    int64_t elements = 0;
-    for (const Tensor &t : c.in)
-        elements += t.elements();
-    return elements;
-}
-
 Plan planned(const Case &c) {
     std::vector<OperandMeta> metas;
     for (const Tensor &t : c.in)
@@ -176,7 +169,7 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
     c.solve(op);
     for (auto &variant : variants)
         run_variant(op, c, variant, r);
-    const int64_t elements = elements_of(c);
+    const int64_t elements = input_elements(c);
     if (elements > quick_elements) return;
     const auto run = [&](bool bends, int seed, const std::string &what) {
         const Case other = with_values(op, c, bends, seed);
@@ -261,7 +254,7 @@ void check_empty(const Op &op, const std::string &sample, const std::string &dty
 std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtypes) {
     std::vector<std::string> all;
     for (auto &sample : op.samples) {
-        if (all.empty() || elements_of(Case(op, sample, dtypes, 6)) <= quick_elements) {
+        if (all.empty() || input_elements(Case(op, sample, dtypes, 6)) <= quick_elements) {
             all.push_back(sample);
             if (all.size() == quick_samples) break;
         }
@@ -274,7 +267,7 @@ FaultyCalls try_other_values(const Op &op, const Options &o, const std::string &
     simulated_device().look_for_races(false);
     const Case first(op, o.sample, o.dtypes, 6);
     const std::vector<Case> others = cases_with_other_reals(op, first);
-    const int tries = elements_of(first) <= small_program ? 400 : 80;
+    const int tries = input_elements(first) <= small_program ? 400 : 80;
     FaultyCalls found;
     for (int n = 2; n < tries + 2; n++) {
         const OtherCall call = other_call(op, first, others, n);

@@ -36,6 +36,13 @@ template<class Fill> Case refilled(const Op &op, const Case &c, int seed, const 
 
 }  // namespace
 
+int64_t input_elements(const Case &c) {
+    int64_t elements = 0;
+    for (const Tensor &t : c.in)
+        elements += t.defined() ? t.elements() : 0;
+    return elements;
+}
+
 Case with_values(const Op &op, const Case &c, bool bends, int seed) {
     std::vector<double> reals;
     for (auto &[name, value] : c.problem.reals)

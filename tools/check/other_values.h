@@ -4,6 +4,9 @@
 
 namespace halyard::check {
 
+// Returns the number of elements of all inputs.
+int64_t input_elements(const Case &c);
+
 // Returns the sample with other values, half of which are breakpoints if `bends`, solved. A program
 // that is made for a call doesn't depend on values, so it is the same one.
 Case with_values(const Op &op, const Case &c, bool bends, int seed);

@@ -18,13 +18,6 @@ constexpr int64_t few_elements = 20'000;     // of calls that are repeated with 
 constexpr int64_t bytes_at_once = 32 << 20;  // of tensors that the program is given
 constexpr int many_runs = 4096;              // that it is given at once
 
-int64_t input_elements(const Case &c) {
-    int64_t elements = 0;
-    for (const Tensor &t : c.in)
-        elements += t.defined() ? t.elements() : 0;
-    return elements;
-}
-
 // A call, and what its results are compared with.
 struct Run {
     Case of;

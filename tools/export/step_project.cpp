@@ -48,7 +48,7 @@ void check_views(const Graph &g, const Node &n) {
 
 void check_call(const Graph &g, const Node &n) {
     for (size_t k = 0; k < n.attrs->op().attrs.size(); k++) {
-        const std::string text = graph::exact_text(*n.attrs, k);
+        const std::string text = n.attrs->exact_text(k);
         if (text.find_first_of(" \t\n\"\\") != std::string::npos)
             refuse(g,
                    "attribute " + n.attrs->op().attrs[k].name + " of " + n.name + " has a space");
@@ -171,7 +171,7 @@ std::string fixed_attributes(const Node &n) {
         if (std::ranges::any_of(n.numbers, is_here)) continue;
         const AttrSpec &a = n.attrs->op().attrs[k];
         if (is_of_draw(n, a.name)) continue;
-        words.push_back(a.name + "=" + graph::exact_text(*n.attrs, k));
+        words.push_back(a.name + "=" + n.attrs->exact_text(k));
     }
     return join(words, " ");
 }
