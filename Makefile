@@ -45,7 +45,7 @@ onnx: build ## ONNX's own node tests through the primitives; fetches the onnx wh
 hosts: build ## ops exported into PyTorch and MindSpore, with their gradients; fetches the wheels of both, several GB
 	@scripts/hosts.sh release
 
-arm: build ## LeNet-5 as C99 on ARM64, ARM32A and a Cortex-M4, and the kit's tests and checks on AArch64, in QEMU; installs cross compilers
+arm: build ## networks and ops as C99 on ARM64, ARM32A and a Cortex-M4, and the kit's tests and checks on AArch64, in QEMU; installs cross compilers
 	@scripts/arm.sh release
 
 format: ## rewrite the C++ sources with clang-format

@@ -8,6 +8,7 @@
 #include "examples/language/transformer.h"
 #include "examples/lenet5/lenet5.h"
 #include "examples/mobilenet/mobilenet_v2.h"
+#include "examples/motion/motion.h"
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/dataset.h"
 #include "examples/resnet/group_params.h"
@@ -80,6 +81,29 @@ Experiment lenet5(const Settings &s) {
             {"accuracy", "loss"}};
 }
 
+void require_motion_length(const Settings &s) {
+    if (s.size >= MotionNet::kernel_size) return;
+    throw AttrError("motion", "length is " + std::to_string(s.size) + ", expected at least " +
+                                  std::to_string(MotionNet::kernel_size) + " readings");
+}
+
+nn::AnyCell motion_network(const Settings &s, int64_t classes) {
+    require_motion_length(s);
+    return MotionNet(s.size, classes);
+}
+
+Experiment motion(const Settings &s) {
+    refuse_image_options(s, "readings");
+    const nn::AnyCell net = motion_network(s, 2);
+    const Parts data = parts_of(s.data, {s.data}, "readings.npy and labels.npy");
+    return {create_motion_dataset(data.train, s.size, s.batch_size),
+            create_motion_dataset(data.test, s.size, s.batch_size, false),
+            net,
+            nn::SoftmaxCrossEntropyWithLogits(/*sparse=*/true, "mean"),
+            nn::Adam(net.trainable_params(), s.learning_rate),
+            {"accuracy", "loss"}};
+}
+
 // `make` returns the network for a number of classes.
 Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t)> &make) {
     const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
@@ -128,7 +152,7 @@ template<MakeNetwork make> Experiment image_classifier(const Settings &s) {
 template<MakeNetwork make> Recipe of_images(const std::string &name) {
     static const Settings images = {
         .data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
-    return {name, images, false, image_classifier<make>, make};
+    return {name, images, Input::images, image_classifier<make>, make};
 }
 
 Experiment language_model(const Settings &s, const nn::AnyCell &net) {
@@ -154,8 +178,8 @@ nn::AnyCell lstm_network(const Settings &, int64_t) {
 template<MakeNetwork make> Recipe of_texts(const std::string &name) {
     static const Settings texts = {
         .data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
-    return {name, texts, true, [](const Settings &s) { return language_model(s, make(s, 0)); },
-            make};
+    return {name, texts, Input::texts,
+            [](const Settings &s) { return language_model(s, make(s, 0)); }, make};
 }
 
 }  // namespace
@@ -164,7 +188,7 @@ const std::vector<Recipe> &recipes() {
     static const std::vector<Recipe> all = {
         {"lenet5",
          {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01},
-         false,
+         Input::images,
          lenet5,
          lenet5_network,
          1},
@@ -176,12 +200,21 @@ const std::vector<Recipe> &recipes() {
         of_images<mobilenetv2_network>("mobilenetv2"),
         of_texts<transformer_network>("transformer"),
         of_texts<lstm_network>("lstm"),
+        {"motion",
+         {.data = "motions", .epochs = 30, .batch_size = 32, .size = 50, .learning_rate = 3e-3},
+         Input::readings,
+         motion,
+         motion_network},
     };
     return all;
 }
 
 Shape input_shape(const Recipe &recipe, const Settings &s) {
-    if (recipe.texts) return {s.batch_size, s.size};
+    if (recipe.input == Input::texts) return {s.batch_size, s.size};
+    if (recipe.input == Input::readings) {
+        require_motion_length(s);
+        return {s.batch_size, recipe.channels, s.size};
+    }
     if (recipe.name == "lenet5") require_lenet5_size(s);
     return {s.batch_size, recipe.channels, s.size, s.size};
 }

@@ -15,7 +15,8 @@ namespace halyard::examples {
 struct Settings {
     std::string data;  // the folder of the training data
     int64_t epochs = 1, batch_size = 32;
-    int64_t size = 0;  // height and width of images, or the length of a text in bytes
+    // Height and width of images, the length of a text in bytes, or the readings of a movement.
+    int64_t size = 0;
     double learning_rate = 0.01;
     int num_parallel_workers = 0;  // the number of threads that prepare images; 0 means all
     // Trains on random crops and mirror images.
@@ -32,20 +33,23 @@ struct Experiment {
     Metrics metrics;
 };
 
+enum class Input { images, texts, readings };
+
 struct Recipe {
     std::string name;
     Settings defaults;
-    bool texts = false;  // if true the data are texts, otherwise images
+    Input input = Input::images;
     // Throws IoError or AttrError if the folder does not exist or lacks what the network needs.
     std::function<Experiment(const Settings &)> prepare;
     // Returns the network alone, with new weights. Texts have no classes: their network ignores
     // `classes`.
     std::function<nn::AnyCell(const Settings &, int64_t classes)> network;
-    int64_t channels = 3;  // of images
+    int64_t channels = 3;  // of images, or the axes of readings
 };
 
 // Returns the shape of the network's input, for which its defaults or these settings stand:
-// [batch_size,channels,size,size], or [batch_size,size] of texts. Throws AttrError for a size that
+// [batch_size,channels,size,size], [batch_size,size] of texts, [batch_size,channels,size] of
+// readings. Throws AttrError for a size that
 // the network doesn't take.
 Shape input_shape(const Recipe &recipe, const Settings &settings);
 

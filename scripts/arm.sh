@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# scripts/arm.sh [preset]: LeNet-5 exported as C99, in f32 and in integers, for x86, ARM64, ARM32A and ARM32M, built by the project's own
-# build, run by QEMU (ARM32M: a Cortex-M4 without an operating system), and compared: all targets must have the same bits. Writes
-# bench/results/c99_arm.md.
+# scripts/arm.sh [preset]: two networks exported as C99, in f32 and in integers, for x86, ARM64, ARM32A and ARM32M, built by the project's
+# own build, run by QEMU (ARM32M: a Cortex-M4 without an operating system), and compared: all targets must have the same bits. Then the samples
+# of all ops on the Cortex-M4. Writes bench/results/c99_arm.md; scripts/aarch64.sh follows.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 preset="${1:-release}"
 targets=(x86 ARM64 ARM32A ARM32M)
-network=lenet5
-classes=10
+networks=(lenet5 motion)
+declare -A classes=([lenet5]=10 [motion]=2)
 results=bench/results/c99_arm.md
 work="build/arm"
 
@@ -23,10 +23,15 @@ set_tools() {
     esac
 }
 
-# export_project FORM TARGET: the network in f32, or in integers that are calibrated on the digits of data/.
+# export_project FORM TARGET: the network in f32, or in integers that are calibrated on digits or on movements.
 export_project() {
-    local words=("$network" --for c99 --target "$2" -o "$project")
-    [ "$1" = int8 ] && words+=(--int8 data/digits)
+    local words=("$network" --for c99 --target "$2" --classes "${classes[$network]}" -o "$project")
+    if [ "$1" = int8 ]; then
+        case "$network" in
+            lenet5) words+=(--int8 data/digits) ;;
+            motion) words+=(--int8 "$work/motions") ;;
+        esac
+    fi
     "build/$preset/bin/halyard" export "${words[@]}" >"$work/log"
 }
 
@@ -67,14 +72,14 @@ instructions_of() {
 # measure FORM TARGET TYPE: a line of the table.
 measure() {
     local line bits results
-    line="$(run_test "$2" "$3")" || die "$1, $2, $3: the test fails: $line"
+    line="$(run_test "$2" "$3")" || die "$network, $1, $2, $3: the test fails: $line"
     bits="${line##* }"
-    : "${expected_bits[$1]:=$bits}"
-    [ "$bits" = "${expected_bits[$1]}" ] ||
-        die "$1, $2, $3: the results have the bits $bits, expected ${expected_bits[$1]}, those of ${targets[0]}"
+    : "${expected_bits[$network $1]:=$bits}"
+    [ "$bits" = "${expected_bits[$network $1]}" ] ||
+        die "$network, $1, $2, $3: the results have the bits $bits, expected ${expected_bits[$network $1]}, those of ${targets[0]}"
     results="$(sed -n 's/^ok: \([0-9]*\) results.*/\1/p' <<<"$line")"
-    echo "| $1 | $2 | $3 | $(code_of "$3") | $(defined CONSTANT_BYTES) | $(defined ARENA_BYTES) |" \
-        "$(instructions_of "$2" "$3" $((results / classes))) | $bits |" | tee -a "$work/rows"
+    echo "| $network | $1 | $2 | $3 | $(code_of "$3") | $(defined CONSTANT_BYTES) | $(defined ARENA_BYTES) |" \
+        "$(instructions_of "$2" "$3" $((results / classes[$network]))) | $bits |" | tee -a "$work/rows"
 }
 
 # Writes the bits of C's functions on a target to the file of its name.
@@ -95,19 +100,21 @@ run_functions() {
 # Prints the page: what was run, and the rows.
 page() {
     cat <<END
-# LeNet-5 in C99 on ARM
+# LeNet-5 and a network of movements in C99 on ARM
 
-\`make arm\`, $(date +%F). \`halyard export lenet5 --for c99 --target T\` of one image, with the initial weights, in f32 and with
-\`--int8 data/digits\`; built by the project's CMakeLists.txt (\`-ffp-contract=off\`) as Release (\`-O3\`) and MinSizeRel (\`-Os\`), and run by
-QEMU. ARM32M is a Cortex-M4 with its FPU and without an operating system (machine mps2-an386). Each test passed, and the results of all
-targets have the same bits.
+\`make arm\`, $(date +%F). \`halyard export lenet5 --for c99 --target T\` of one image, and \`motion\` of 50 readings of three axes (a
+one-dimensional convolution and two dense layers), with the initial weights, in f32 and with \`--int8\`; built by the project's
+CMakeLists.txt (\`-ffp-contract=off\`) as Release (\`-O3\`) and MinSizeRel (\`-Os\`), and run by QEMU. ARM32M is a Cortex-M4 with its FPU and
+without an operating system (machine mps2-an386). Each test passed, and the results of all targets have the same bits.
 
 Code is \`size\`'s text of the library without the weights; bytes of weights and of the arena are those that the header gives.
 Instructions are those of one call, in the network's functions; QEMU counts no cycles.
 
-| form | target | build | code | weights | arena | instructions | bits |
-|---|---|---|---|---|---|---|---|
+| network | form | target | build | code | weights | arena | instructions | bits |
+|---|---|---|---|---|---|---|---|---|
 $(cat "$work/rows")
+
+\`halyard check --device c --target ARM32M --quick\`, the first samples of all ops as C99 on the Cortex-M4: $(grep 'checks passed' "$work/check").
 
 | | |
 |---|---|
@@ -116,7 +123,7 @@ $(for target in "${targets[@]}"; do set_tools "$target"; echo "| $target | $("${
 
 ## C's functions
 
-LeNet-5 calls none. Of 65,536 results each, so many differ from those of x86 (glibc, on a CPU without FMA), by so many
+The networks call none. Of 65,536 results each, so many differ from those of x86 (glibc, on a CPU without FMA), by so many
 units in the last place at most. ARM64 and ARM32A have glibc, ARM32M has newlib.
 
 $(scripts/function_bits.py "${targets[@]/#/$work/functions/}")
@@ -124,22 +131,30 @@ END
 }
 
 scripts/setup.sh --packages scripts/arm_packages.txt
-phase "build of halyard" cmake --build --preset "$preset" --parallel "$(jobs)" --target halyard_command halyard_export_files
+phase "build of halyard" cmake --build --preset "$preset" --parallel "$(jobs)" --target halyard_command halyard_export_files example_make_motions
 rm -rf "$work"
 mkdir -p "$work/functions"
+"build/$preset/bin/examples/make_motions" "$work/motions"
 declare -A expected_bits
-for form in f32 int8; do
-    for target in "${targets[@]}"; do
-        project="$work/$form/$target"
-        set_tools "$target"
-        export_project "$form" "$target"
-        for type in Release MinSizeRel; do
-            quietly build "$type" || die "$form, $target, $type: the project isn't built"
-            measure "$form" "$target" "$type"
+for network in "${networks[@]}"; do
+    for form in f32 int8; do
+        for target in "${targets[@]}"; do
+            project="$work/$network/$form/$target"
+            set_tools "$target"
+            export_project "$form" "$target"
+            for type in Release MinSizeRel; do
+                quietly build "$type" || die "$network, $form, $target, $type: the project isn't built"
+                measure "$form" "$target" "$type"
+            done
         done
-        [ "$form" = int8 ] || run_functions "$target"
     done
 done
+for target in "${targets[@]}"; do
+    project="$work/lenet5/f32/$target"
+    set_tools "$target"
+    run_functions "$target"
+done
+"build/$preset/bin/halyard" check --device c --target ARM32M --quick --refused tests/c99/refused.txt | tee "$work/check"
 page >"$results"
 say "all targets have the same bits; wrote $results"
 scripts/aarch64.sh

@@ -2,43 +2,20 @@
 """Times ops that `halyard export` brought into ONNX Runtime and PyTorch, and the hosts' own, on one thread, in turns. usage:
 compare_hosts.py TORCH_LIBRARY ONNXRUNTIME_PROJECT C_LIBRARY, where the libraries have relu, softmax, conv2d and gelu. bench/results/hosts.md has its
 figures; hosts' own ops are compared with ours of the same inputs."""
+import functools
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
 
+from in_turns import print_row, seconds_a_link
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def seconds(call, calls):
-    start = time.perf_counter()
-    for _ in range(calls):
-        call()
-    return (time.perf_counter() - start) / calls
-
-
-def in_turns(ours, theirs, calls, rounds=15):
-    """Returns the least time of each, and the median over the rounds of theirs / ours."""
-    for call in (ours, theirs):
-        seconds(call, max(calls // 4, 3))
-    pairs = []
-    for k in range(rounds):
-        order = (ours, theirs) if k % 2 else (theirs, ours)
-        times = {call: seconds(call, calls) for call in order}
-        pairs.append((times[ours], times[theirs]))
-    return min(a for a, _ in pairs), min(b for _, b in pairs), statistics.median(b / a for a, b in pairs)
-
-
-def row(what, ours, theirs, calls, unit="us"):
-    a, b, ratio = in_turns(ours, theirs, calls)
-    scale = {"us": 1e6, "ms": 1e3}[unit]
-    print(f"| {what} | {a * scale:.2f} {unit} | {b * scale:.2f} {unit} | {ratio:.2f} |", flush=True)
 
 
 def c_call(library):
@@ -66,13 +43,10 @@ def onnx_nodes(project):
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     x = np.linspace(-1, 1, 16, dtype="f4")
     chains = {(kind, count): session(kind, of, count) for kind, of in (("relu", domain), ("Relu", "")) for count in (1, 101)}
-    times = {key: [] for key in chains}
-    for _ in range(40):
-        for key, chain in chains.items():
-            times[key].append(seconds(lambda: chain.run(None, {"t0": x}), 25))
-    node_times = {kind: [(a - b) / 100 for a, b in zip(times[kind, 101], times[kind, 1], strict=True)] for kind in ("relu", "Relu")}
-    ratio = statistics.median(b / a for a, b in zip(node_times["relu"], node_times["Relu"], strict=True))
-    ours, theirs = ((min(times[kind, 101]) - min(times[kind, 1])) * 1e4 for kind in ("relu", "Relu"))
+    runs = {key: functools.partial(chain.run, None, {"t0": x}) for key, chain in chains.items()}
+    links = seconds_a_link(runs)
+    ratio = statistics.median(b / a for a, b in zip(links["relu"], links["Relu"], strict=True))
+    ours, theirs = (min(links[kind]) * 1e6 for kind in ("relu", "Relu"))
     print(f"| ONNX Runtime: a node, relu | {ours:.2f} us | {theirs:.2f} us | {ratio:.2f} |", flush=True)
 
 
@@ -82,20 +56,20 @@ def torch_calls(library):
     x, z, dy = torch.randn(16), torch.randn(16, requires_grad=True), torch.randn(16)
     relu = ops.relu.default
     with torch.inference_mode():
-        row("PyTorch: relu, `inference_mode`", lambda: relu(x), lambda: torch.relu(x), 3000)
+        print_row("PyTorch: relu, `inference_mode`", lambda: relu(x), lambda: torch.relu(x), 3000)
     with torch.no_grad():
-        row("PyTorch: relu, `no_grad`", lambda: relu(x), lambda: torch.relu(x), 3000)
-    row("PyTorch: relu, forward with gradient", lambda: relu(z), lambda: torch.relu(z), 3000)
+        print_row("PyTorch: relu, `no_grad`", lambda: relu(x), lambda: torch.relu(x), 3000)
+    print_row("PyTorch: relu, forward with gradient", lambda: relu(z), lambda: torch.relu(z), 3000)
 
     def step(function):
         z.grad = None
         function(z).backward(dy)
-    row("PyTorch: relu, forward and backward", lambda: step(relu), lambda: step(torch.relu), 800)
+    print_row("PyTorch: relu, forward and backward", lambda: step(relu), lambda: step(torch.relu), 800)
     rows, image, weight = torch.randn(4096, 1024), torch.randn(1, 64, 56, 56), torch.randn(64, 64, 3, 3)
     with torch.inference_mode():
-        row("PyTorch: softmax, 4096 x 1024", lambda: ops.softmax(rows), lambda: torch.softmax(rows, -1), 5, "ms")
-        row("PyTorch: gelu, 4096 x 1024", lambda: ops.gelu(rows), lambda: torch.nn.functional.gelu(rows), 5, "ms")
-        row("PyTorch: conv2d 3 x 3, 64 channels to 64, 56 x 56, same", lambda: ops.conv2d(image, weight, pad_mode="same"),
+        print_row("PyTorch: softmax, 4096 x 1024", lambda: ops.softmax(rows), lambda: torch.softmax(rows, -1), 5, "ms")
+        print_row("PyTorch: gelu, 4096 x 1024", lambda: ops.gelu(rows), lambda: torch.nn.functional.gelu(rows), 5, "ms")
+        print_row("PyTorch: conv2d 3 x 3, 64 channels to 64, 56 x 56, same", lambda: ops.conv2d(image, weight, pad_mode="same"),
             lambda: torch.nn.functional.conv2d(image, weight, padding=1), 10, "ms")
 
 

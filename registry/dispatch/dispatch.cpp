@@ -1,11 +1,11 @@
 #include "registry/dispatch/dispatch.h"
 
-#include <array>
 #include <memory>
 
 #include "registry/dispatch/dispatch_to.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
+#include "registry/dispatch/tensor_list.h"
 
 namespace halyard {
 namespace {
@@ -156,13 +156,11 @@ Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs
 void dispatch_to(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
                  OutputAllocator &outputs) {
     const auto plan = planned(op, in, attrs);
-    const size_t count = plan->outputs.size();
-    std::array<Tensor, Plan::max_arguments> out;
-    for (size_t k = 0; k < count; k++)
-        out[k] = outputs.allocate(k, plan->outputs[k].shape, plan->outputs[k].dtype);
-    run_plan(*plan, in, attrs, {out.data(), count});
-    if (CallListener *listener = call_listener())
-        listener->called(op, attrs, in, {out.data(), count});
+    TensorList out;
+    for (size_t k = 0; k < plan->outputs.size(); k++)
+        out.push_back(outputs.allocate(k, plan->outputs[k].shape, plan->outputs[k].dtype));
+    run_plan(*plan, in, attrs, out);
+    if (CallListener *listener = call_listener()) listener->called(op, attrs, in, out);
 }
 
 namespace {

@@ -9,6 +9,7 @@
 
 #include "examples/images/image_folders.h"
 #include "examples/language/generate.h"
+#include "examples/motion/motion.h"
 #include "primitives/random.h"
 #include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
@@ -81,6 +82,14 @@ TEST_F(Recipes, LanguageModelsLearn) {
     }
 }
 
+TEST_F(Recipes, MotionLearns) {
+    examples::write_motions(dir, 1000, 40);
+    const auto [first, last] = losses(
+        "motion", {.data = dir, .epochs = 8, .batch_size = 25, .size = 40, .learning_rate = 5e-3});
+    EXPECT_LT(last, first - 0.2);
+    EXPECT_LT(last, 0.2);
+}
+
 // A text that only repeats itself is learnt quickly, and continued.
 TEST_F(Recipes, ContinuesAText) {
     // With seven letters, pieces of 16 begin with any of them.
@@ -133,13 +142,22 @@ TEST_F(Recipes, RejectsInvalidArguments) {
         });
     expect_error<AttrError>(
         "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, "
-        "resnet101, resnet152, mobilenetv2, transformer, lstm",
+        "resnet101, resnet152, mobilenetv2, transformer, lstm, motion",
         [] { (void)examples::recipe("alexnet"); });
     expect_error<AttrError>("[lenet5] image size is 28, expected LeNet5's 32", [] {
         (void)examples::recipe("lenet5").prepare(
             {.data = HALYARD_SOURCE_DIR "/data/digits", .size = 28});
     });
+    expect_error<AttrError>("[motion] length is 4, expected at least 5 readings", [] {
+        (void)examples::recipe("motion").prepare({.data = "motions", .size = 4});
+    });
     const std::string empty = dir.string();
+    examples::write_motions(empty + "/motions", 8, 9);
+    expect_error<ShapeError>(
+        "[motion] " + empty + "/motions/train/readings.npy is [8,3,9], expected [n,3,50]", [&] {
+            (void)examples::recipe("motion").prepare(
+                {.data = empty + "/motions", .batch_size = 2, .size = 50});
+        });
     expect_error<IoError>(
         "[" + empty +
             "] has no folders train and test (or val), expected in each a folder of JPEG or PNG "

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests `halyard export NETWORK --for c99 --int8 DATA`: writes the network in integers, builds it with C's compiler alone, compares it
 # bit for bit with the kit's reference, checks what it takes and loses, and expects refusals that write nothing.
-# Usage: run_int8.sh BUILD_DIR SOURCE_DIR lenet5|mobilenetv2
+# Usage: run_int8.sh BUILD_DIR SOURCE_DIR lenet5|mobilenetv2|motion
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" "int8_$3" "$@"
 digits="$source_dir/data/digits"
 
@@ -129,11 +129,33 @@ check_mobilenetv2() {
     cat out
 }
 
-if [ "$3" = lenet5 ]; then
-    check_refusals
-    check_lenet5
-    check_forms
-else
-    check_mobilenetv2
-fi
+# One second of an accelerometer in 1 KB of memory, in f32 and in integers.
+check_motion() {
+    "$build_dir/bin/examples/make_motions" motions >log
+    "$halyard" train motion --data motions --out trained >log 2>&1
+    "$halyard" export motion --for c99 --weights trained --target ARM32M -o f32 >out
+    cat out
+    "$halyard" export motion --for c99 --weights trained --int8 motions --target ARM32M -o int8 >out
+    cat out
+    grep -q "points gained" out || at_most "loss of accuracy" "$(sed -n 's/.* int8 .* %, \([0-9.]*\) points lost/\1/p' out)" 0.5
+    at_most "100 less the accuracy in f32" "$(sed -n 's/^accuracy on .* f32 \([0-9.]*\) %, int8.*/100 - \1/p' out)" 3
+    for form in f32 int8; do
+        at_most "bytes of arena in $form" "$(defined $form ARENA_BYTES)" 1024
+        compile $form motion -Os -ffp-contract=off
+        ./a.out >out || fail "$(cat out)"
+        grep -q "^ok: .* results" out || fail "$(cat out)"
+    done
+    npy short.npy 3,3,49 row
+    refuse "[motion] x.w is 49 in short.npy, expected 50 (--int8)" motion --for c99 --int8 short.npy
+}
+
+case "$3" in
+    lenet5)
+        check_refusals
+        check_lenet5
+        check_forms
+        ;;
+    mobilenetv2) check_mobilenetv2 ;;
+    motion) check_motion ;;
+esac
 echo "$3: ok"

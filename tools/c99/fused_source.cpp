@@ -7,6 +7,7 @@
 #include "dsl/c99/function.h"
 #include "dsl/c99/fused.h"
 #include "registry/base/error.h"
+#include "tools/c99/elements.h"
 #include "tools/fixed_call.h"
 
 namespace halyard::c99 {
@@ -31,6 +32,13 @@ bool is_of_one_type(const Signature &sig, bool any_rank) {
     };
     return sig.outputs.size() == 1 && std::ranges::all_of(sig.inputs, fits) &&
            std::ranges::all_of(sig.outputs, fits);
+}
+
+// Returns true if the view has the elements of a step's result in their order, if in another shape.
+bool is_all_of(const View &v, const View &result) {
+    return v == result ||
+           (v.buffer == result.buffer && v.offset == result.offset && v.dtype == result.dtype &&
+            is_dense(v) && is_dense(result) && v.shape.elements() == result.shape.elements());
 }
 
 // Returns the strides of an operand, which is broadcast to `shape`.
@@ -90,7 +98,7 @@ bool is_pool(const OpRecord &op) {
 // Returns the step of a pool of `result`, which has these dimensions; none for other windows.
 std::optional<FusedStep> pool_step(const Node &n, const View &result,
                                    const FixedCall::Layout &dims) {
-    if (n.in.size() != 1 || n.in[0] != result || !is_of_one_type(n.op->signature, false))
+    if (n.in.size() != 1 || !is_all_of(n.in[0], result) || !is_of_one_type(n.op->signature, false))
         return std::nullopt;
     const Plan plan = plan_of(*n.op, metas_of(n), *n.attrs);
     const auto windows = std::ranges::find_if(
@@ -116,7 +124,8 @@ std::optional<FusedStep> next_step(const Node &n, const View &result,
     if (is_pool(n.op->record)) return pool_step(n, result, dims);
     if (n.op->record.form != Form::elementwise || !is_of_one_type(n.op->signature, true))
         return std::nullopt;
-    if (n.out[0].shape != result.shape) return std::nullopt;
+    const Shape &shape = n.out[0].shape;
+    if (shape.elements() != result.shape.elements()) return std::nullopt;
     const Plan plan = plan_of(*n.op, metas_of(n), *n.attrs);
     FusedStep step{
         op_table().make(n.op->record.name), fixed_call_of(plan), reals_of(plan, *n.attrs), {}};
@@ -124,10 +133,10 @@ std::optional<FusedStep> next_step(const Node &n, const View &result,
     step.call.inputs.clear();
     step.call.outputs = {dims};
     for (const View &v : n.in) {
-        step.takes_result.push_back(v == result);
-        const auto layout = v == result ? std::optional(dims)
-                                        : layout_over(dims, result.shape,
-                                                      broadcast_strides(v, result.shape));
+        const bool takes_result = is_all_of(v, result);
+        step.takes_result.push_back(takes_result);
+        const auto layout = takes_result ? std::optional(dims)
+                                         : layout_over(dims, shape, broadcast_strides(v, shape));
         if (!layout) return std::nullopt;
         step.call.inputs.push_back(*layout);
     }
@@ -205,7 +214,8 @@ private:
         const std::vector<Node> &group = groups_[at];
         if (group.back().kind != Node::Kind::call || group.back().out.size() != 1) return false;
         const View &result = group.back().out[0];
-        const auto taken = std::ranges::count(n.in, result);
+        const auto taken = std::ranges::count_if(
+            n.in, [&](const View &v) { return is_all_of(v, result); });
         const bool is_its_own = uses_[size_t(result.buffer)] == taken + 1 &&
                                 graph_.buffers[size_t(result.buffer)].role == Role::temporary;
         if (taken == 0 || !is_its_own || is_disturbed(group, n, at)) return false;
@@ -234,7 +244,7 @@ private:
         Node n = group[0];
         for (size_t k = 1; k < group.size(); k++) {
             for (const View &v : group[k].in)
-                if (v != group[k - 1].out[0]) n.in.push_back(v);
+                if (!is_all_of(v, group[k - 1].out[0])) n.in.push_back(v);
             n.name += "_" + group[k].name;
         }
         n.out = group.back().out;

@@ -24,13 +24,6 @@ using graph::View;
 
 constexpr int64_t alignment = 8;  // of arrays in the arena
 
-bool is_dense(const View &v) {
-    int64_t step = 1;
-    for (int d = v.shape.rank(); d-- > 0; step *= v.shape[d])
-        if (v.shape[d] > 1 && v.strides[d] != step) return false;
-    return true;
-}
-
 class GraphWriter {
 public:
     GraphWriter(const FusedGraph &fused, const Signature &signature,

@@ -18,6 +18,7 @@
 #include "primitives/ops/formula.h"
 #include "primitives/ops/matmul.h"
 #include "primitives/ops/reduce.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/unary.h"
 #include "primitives/random.h"
 #include "tests/tools/c99/compiled.h"
@@ -113,6 +114,18 @@ TEST(Fused, OperandsAreBroadcastOverMergedDimensions) {
     // A sum of equal shapes has one dimension, which `middle` isn't a vector of.
     const Tensor cube = numbers({2, 3, 4}, 7), middle = numbers({3, 1}, 8);
     const Captured d([&](const Tensor &x) { return F::relu((x + cube) * middle); }, {2, 3, 4});
+    expect_fused(d, 2);
+}
+
+// A one-dimensional convolution is one of images of height 1, and its sums take their shape after.
+TEST(Fused, ResultsOfAnotherShape) {
+    const nn::Conv1d conv(3, 4, 3, {.stride = 2, .pad_mode = F::PadMode::valid, .has_bias = true});
+    const nn::ReLU relu;
+    const Captured c([&](const Tensor &x) { return relu(conv(x)); }, {2, 3, 9});
+    EXPECT_EQ(expect_fused(c, 1).arena_bytes, 0);
+    // A vector over rows of another length doesn't fit the convolution's loops.
+    const Tensor row = numbers({8}, 4);
+    const Captured d([&](const Tensor &x) { return F::reshape(conv(x), {4, 8}) + row; }, {2, 3, 9});
     expect_fused(d, 2);
 }
 

@@ -1,12 +1,12 @@
 // The C functions of an exported library (tools/export/project/hy.h).
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "registry/base/error.h"
 #include "registry/base/host_threads.h"
 #include "registry/base/version.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/tensor_list.h"
 #include "tools/export/runtime/c_support.h"
 #include "tools/export/runtime/host.h"
 
@@ -166,40 +166,38 @@ void require_apart(const RegisteredOp &op, size_t k, std::span<const Tensor> in,
 // and then copied.
 class Call {
 public:
-    Call(const RegisteredOp &op, const hy_tensor *in, const hy_tensor *out)
-        : op_(op), inputs_(op.signature.inputs.size()), outputs_(op.signature.outputs.size()) {
-        for (size_t k = 0; k < inputs_; k++)
-            in_[k] = tensor_from_c({op, op.signature.inputs[k].name}, in[k]);
-        for (size_t k = 0; k < outputs_; k++) {
-            out_[k] = tensor_from_c({op, op.signature.outputs[k].name}, out[k]);
+    Call(const RegisteredOp &op, const hy_tensor *in, const hy_tensor *out) : op_(op) {
+        const std::vector<TensorSpec> &inputs = op.signature.inputs;
+        for (size_t k = 0; k < inputs.size(); k++)
+            in_.push_back(tensor_from_c({op, inputs[k].name}, in[k]));
+        const std::vector<TensorSpec> &outputs = op.signature.outputs;
+        for (size_t k = 0; k < outputs.size(); k++) {
+            out_.push_back(tensor_from_c({op, outputs[k].name}, out[k]));
             strided_ |= !out_[k].dense();
         }
     }
 
     void run(const Attrs &attrs) {
         if (strided_) return run_strided(attrs);
-        host::run_into(op_, in(), attrs, {out_.data(), outputs_});
+        host::run_into(op_, in_, attrs, out_);
     }
 
 private:
-    std::span<const Tensor> in() const { return {in_.data(), inputs_}; }
-
     void run_strided(const Attrs &attrs) {
-        std::array<Tensor, Plan::max_arguments> results = out_;
-        for (size_t k = 0; k < outputs_; k++) {
-            if (out_[k].dense()) continue;
-            require_apart(op_, k, in(), {out_.data(), outputs_});
-            results[k] = Tensor::empty(out_[k].shape(), out_[k].dtype());
+        TensorList results;
+        for (size_t k = 0; k < out_.size(); k++) {
+            if (!out_[k].dense()) require_apart(op_, k, in_, out_);
+            results.push_back(out_[k].dense() ? out_[k]
+                                              : Tensor::empty(out_[k].shape(), out_[k].dtype()));
         }
-        host::run_into(op_, in(), attrs, {results.data(), outputs_});
-        for (size_t k = 0; k < outputs_; k++)
+        host::run_into(op_, in_, attrs, results);
+        for (size_t k = 0; k < out_.size(); k++)
             if (!out_[k].dense()) out_[k].assign(results[k]);
     }
 
     const RegisteredOp &op_;
-    size_t inputs_, outputs_;
     bool strided_ = false;
-    std::array<Tensor, Plan::max_arguments> in_, out_;
+    TensorList in_, out_;
 };
 
 hy_shape shape_to_c(const host::TensorMeta &o) {

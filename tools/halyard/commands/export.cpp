@@ -150,8 +150,8 @@ void add_network_options(CLI::App &sub, NetworkRequest &r) {
     sub.add_option("--batch-size", r.batch_size, "network: rows of the input; default 1")
         ->check(CLI::Range(1, 65536));
     sub.add_option("--image-size,--length", r.size,
-                   "network: height and width of images, or bytes of a text; default: the "
-                   "training's")
+                   "network: height and width of images, bytes of a text, or readings of a row; "
+                   "default: the training's")
         ->check(CLI::Range(1, 4096));
     sub.add_option("--classes", r.classes, "network: classes, without weights; default 10")
         ->check(CLI::Range(1, 1'000'000));

@@ -30,7 +30,7 @@ Tensor rows_like(const Tensor &x, const Tensor &from, int64_t first) {
 void require_rows_like(const exporting::Network &network, const Tensor &data,
                        const std::string &path) {
     const Shape &expected = network.input.shape(), &shape = data.shape();
-    const std::string names[] = {"n", "c", "h", "w"};
+    const std::string names = expected.rank() == 4 ? "nchw" : "ncw";
     if (shape.rank() != expected.rank())
         throw ShapeError(network.name, path + " is " + shape.text() + " of rank " +
                                            std::to_string(shape.rank()) + ", expected rank " +
@@ -38,9 +38,10 @@ void require_rows_like(const exporting::Network &network, const Tensor &data,
                                            expected.text() + " (--int8)");
     for (int d = 1; d < shape.rank(); d++) {
         if (shape[d] == expected[d]) continue;
-        throw ShapeError(network.name, "x." + names[d] + " is " + std::to_string(shape[d]) +
-                                           " in " + path + ", expected " +
-                                           std::to_string(expected[d]) + " (--int8)");
+        throw ShapeError(network.name, std::string("x.") + names[size_t(d)] + " is " +
+                                           std::to_string(shape[d]) + " in " + path +
+                                           ", expected " + std::to_string(expected[d]) +
+                                           " (--int8)");
     }
     if (data.dtype() != DType::f32)
         throw DTypeError(network.name,
@@ -75,8 +76,8 @@ Int8Data data_of_folder(const Int8Request &r, const examples::Recipe &recipe,
     Int8Data data;
     for (const dataset::Row &row : experiment.train_set.create_dict_iterator()) {
         if (int64_t(data.calibration.size()) * n >= r.rows) break;
-        require_rows_like(network, row["image"], r.data);
-        data.calibration.push_back(row["image"].contiguous());
+        require_rows_like(network, row[0], r.data);
+        data.calibration.push_back(row[0].contiguous());
     }
     if (data.calibration.empty())
         throw IoError(r.data,
@@ -86,8 +87,8 @@ Int8Data data_of_folder(const Int8Request &r, const examples::Recipe &recipe,
     data.test = [=, path = r.data](LabelledInput &in) {
         dataset::Row row;
         if (!test->next(row)) return false;
-        require_rows_like(network, row["image"], path);
-        in = {rows_like(network.input, row["image"].contiguous(), 0), labels_of(row["label"])};
+        require_rows_like(network, row[0], path);
+        in = {rows_like(network.input, row[0].contiguous(), 0), labels_of(row[1])};
         return true;
     };
     return data;
@@ -129,7 +130,7 @@ void print(const Int8Request &r, const exporting::Project &project, const std::s
 void export_int8(const Int8Request &request, const examples::Recipe &recipe,
                  const examples::Settings &settings, const exporting::Network &network,
                  const exporting::Project &project) {
-    if (recipe.texts)
+    if (recipe.input == examples::Input::texts)
         throw DTypeError(network.name, "reads texts, which have no integer form (--int8)");
     const bool is_file = request.data.ends_with(".npy");
     const Int8Data data = is_file ? data_of_file(request, network)

@@ -78,15 +78,16 @@ void check_options(const NetworkRequest &r, const examples::Recipe &recipe) {
         throw AttrError("export", "--classes has no effect with --weights, which have classes");
     if (r.seed && !r.weights.empty())
         throw AttrError("export", "--seed has no effect with --weights: it is for initial weights");
-    if (r.classes && recipe.texts)
+    const bool reads_texts = recipe.input == examples::Input::texts;
+    if (r.classes && reads_texts)
         throw AttrError("export",
                         "--classes has no effect on " + r.network + ", which reads texts");
 }
 
 exporting::Network captured(const NetworkRequest &r, const examples::Recipe &recipe,
                             const examples::Settings &settings, const std::string &checkpoint) {
-    const Tensor x = Tensor::zeros(examples::input_shape(recipe, settings),
-                                   recipe.texts ? DType::i32 : DType::f32);
+    const DType dtype = recipe.input == examples::Input::texts ? DType::i32 : DType::f32;
+    const Tensor x = Tensor::zeros(examples::input_shape(recipe, settings), dtype);
     const nn::AnyCell net = network_of(r, recipe, settings, checkpoint);
     graph::Capture capture(r.network, {x});
     capture.run([&](std::span<const Tensor> arguments) { return net.call(arguments); });

@@ -224,7 +224,8 @@ std::string defaults() {
                       "  %-12s --data %-12s --epochs %-3lld --batch-size %lld --lr %-5g %s %lld\n",
                       r.name.c_str(), r.defaults.data.c_str(), (long long)r.defaults.epochs,
                       (long long)r.defaults.batch_size, r.defaults.learning_rate,
-                      r.texts ? "--length" : "--image-size", (long long)r.defaults.size);
+                      r.input == examples::Input::images ? "--image-size" : "--length",
+                      (long long)r.defaults.size);
         text += line;
     }
     return text;
@@ -245,14 +246,14 @@ void add_train(CLI::App &app, Run &selected) {
         ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda"}));
     sub->add_option("--data", o->data,
                     "Folder of the training data: digits (MNIST's files), images in "
-                    "train/ and test/ by class, or texts");
+                    "train/ and test/ by class, texts, or readings");
     sub->add_option("--epochs", o->epochs, "Passes over the training data")
         ->check(CLI::Range(1, 100000));
     sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));
     sub->add_option("--lr", o->learning_rate, "Learning rate, where it is highest")
         ->check(CLI::PositiveNumber);
     sub->add_option("--image-size,--length", o->size,
-                    "Height and width of images, or bytes of a piece of text")
+                    "Height and width of images, bytes of a piece of text, or readings of a row")
         ->check(CLI::Range(1, 4096));
     sub->add_flag(
         "--augment", o->augment,

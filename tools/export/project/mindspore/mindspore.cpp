@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hy.h"
@@ -55,7 +56,7 @@ private:
 };
 
 struct DTypeName {
-    const char *mindspore, *halyard;
+    std::string_view mindspore, halyard;
     hy_dtype dtype;
 };
 constexpr DTypeName dtype_names[] = {
@@ -66,10 +67,10 @@ constexpr DTypeName dtype_names[] = {
     {"bool", "bool", {HY_BOOL, 8, 1}},
 };
 
-hy_dtype dtype_of(const char *op, const std::string &name) {
+hy_dtype dtype_of(const char *op, std::string_view name) {
     for (const DTypeName &known : dtype_names)
         if (name == known.mindspore || name == known.halyard) return known.dtype;
-    throw std::runtime_error("[" + std::string(op) + "] a tensor is " + name +
+    throw std::runtime_error("[" + std::string(op) + "] a tensor is " + std::string(name) +
                              ", which no op takes");
 }
 
@@ -94,14 +95,18 @@ int run(const char *name, int count, void **data, int *ranks, int64_t **shapes, 
         void *extra) {
     const auto *op = static_cast<const Op *>(static_cast<Extra *>(extra)->data());
     if (!op) throw std::runtime_error("[" + std::string(name) + "] wasn't initialised");
-    std::vector<hy_tensor> tensors;
+    constexpr int most = 24;
+    if (count > most)
+        throw std::runtime_error("[" + std::string(name) + "] has " + std::to_string(count) +
+                                 " tensors, expected at most " + std::to_string(most));
+    hy_tensor tensors[most];
     for (int k = 0; k < count; k++) {
-        tensors.push_back(tensor_of(ranks[k], shapes[k], dtype_of(name, dtypes[k])));
-        tensors.back().data = data[k];
+        tensors[k] = tensor_of(ranks[k], shapes[k], dtype_of(name, dtypes[k]));
+        tensors[k].data = data[k];
     }
     const int32_t inputs = hy_inputs(op->get());
     hy_error error;
-    if (hy_call(op->get(), tensors.data(), inputs, tensors.data() + inputs, count - inputs, &error))
+    if (hy_call(op->get(), tensors, inputs, tensors + inputs, count - inputs, &error))
         throw std::runtime_error(error.text);
     return 0;
 }
