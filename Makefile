@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo nightly fuzz install package asan tsan onnx hosts arm format tidy lint clean help
+.PHONY: build test demo nightly fuzz install package asan tsan onnx hosts arm test-gpu format tidy lint clean help
 
 build: ## install what is missing, configure, compile the kit into build/release (ARCH=aarch64: into build/aarch64); make test adds the tests
 	@scripts/build.sh $(or $(ARCH),release)
@@ -47,6 +47,9 @@ hosts: build ## ops exported into PyTorch and MindSpore, with their gradients; f
 
 arm: build ## networks and ops as C99 on ARM64, ARM32A and a Cortex-M4, and the kit's tests and checks on AArch64, in QEMU; installs cross compilers
 	@scripts/arm.sh release
+
+test-gpu: build ## the checks of all CUDA kernels and a training, on a GPU; without one it says so
+	@scripts/gpu.sh
 
 format: ## rewrite the C++ sources with clang-format
 	@scripts/lint.sh format

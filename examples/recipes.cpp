@@ -130,7 +130,7 @@ Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t
     return {train_set,
             test_set,
             net,
-            CrossEntropySmooth(/*sparse=*/true, "mean", 0.1, classes),
+            CrossEntropySmooth(/*is_sparse=*/true, "mean", 0.1, classes),
             nn::Momentum(group_params(net.trainable_params(), 1e-4), schedule(s, train_set), 0.9),
             {"accuracy", "loss"}};
 }

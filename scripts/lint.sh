@@ -19,7 +19,7 @@ tidy_flags() {
     [ -e build/release/build.ninja ] || die "build/release is not configured; run: make build"
     phase "flags of each source" quietly cmake --preset release -B build/tidy -DHALYARD_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
     mkdir -p build/tidy/flags
-    sed "s|$ROOT/build/tidy|$ROOT/build/release|g" build/tidy/compile_commands.json >build/tidy/flags/compile_commands.json
+    sed -E "s|$ROOT/build/tidy|$ROOT/build/release|g; s| -mmemset-strategy=[^ ]+||g" build/tidy/compile_commands.json >build/tidy/flags/compile_commands.json
 }
 
 # Reads names separated by NUL and keeps those that the build compiles.

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "registry/base/error.h"
 #include "registry/dispatch/plan.h"
 #include "registry/tensor/tensor.h"
 
@@ -19,8 +21,13 @@ public:
     TensorList(const TensorList &) = delete;
     TensorList &operator=(const TensorList &) = delete;
 
-    // At most Plan::max_arguments times: a plan has no more.
-    void push_back(Tensor t) { std::construct_at(data() + count_++, std::move(t)); }
+    // Throws DispatchError for more tensors than a plan may have.
+    void push_back(Tensor t) {
+        if (count_ == Plan::max_arguments)
+            throw DispatchError("call",
+                                "has more than " + std::to_string(count_) + " tensors of a kind");
+        std::construct_at(data() + count_++, std::move(t));
+    }
     size_t size() const { return count_; }
     Tensor &operator[](size_t k) { return data()[k]; }
     operator std::span<const Tensor>() const {

@@ -512,6 +512,7 @@ int main(int count, char **arguments) {
         const int spreads = one_in(4);
         hy_set_parallel_for(spreads ? backwards : NULL, NULL, spreads ? 4 : 1);
         ran += (uint64_t)make_call(current);
+        if ((number + 1) % 100000 == 0) fprintf(stderr, "%" PRIu64 " calls\n", number + 1);
     }
     printf("ok: %" PRIu64 " calls of %" PRIu32 " samples, %" PRIu64 " ran\n", calls, kept, ran);
     free(samples);

@@ -224,8 +224,7 @@ private:
                              const std::string &op) {
         const auto known = known_steps_.find(text);
         if (known != known_steps_.end()) return known->second;
-        const std::string name = call_.name + "_" + std::to_string(known_steps_.size() + 1) + "_" +
-                                 op;
+        std::string name = call_.name + "_" + std::to_string(known_steps_.size() + 1) + "_" + op;
         known_steps_[text] = name;
         std::string named = text;
         for (size_t at = 0; (at = named.find(placeholder, at)) != std::string::npos;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "dsl/all_ops.h"
 #include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "dsl/op.h"
@@ -14,12 +15,24 @@ namespace {
 
 constexpr const char *cuda = "cuda";
 
+// Returns the source of an op of library(). The ops of other libraries are in the table since they
+// were opened, those of the kit since the first call of one if the program hasn't listed them.
+OpPtr source_of(const std::string &name) {
+    static std::mutex &listing = *new std::mutex;
+    static bool has_listed = false;
+    const std::lock_guard lock(listing);
+    OpPtr op = op_table().make(name);
+    if (op || std::exchange(has_listed, true)) return op;
+    list_all_ops(op_table());
+    return op_table().make(name);
+}
+
 class CudaKernels final : public KernelMaker {
 public:
     std::string backend() const override { return cuda; }
 
     std::string no_kernel_reason(const RegisteredOp &op, const std::string &dtypes) override {
-        const OpPtr source = op_table().make(op.record.name);
+        const OpPtr source = source_of(op.record.name);
         return source ? gpu::no_kernel_reason(*source, dtypes)
                       : "its op file isn't part of this program";
     }
@@ -43,7 +56,7 @@ private:
         Instance i;
         i.backend = cuda;
         i.dtypes = dtypes;
-        OpPtr op = op_table().make(name);
+        OpPtr op = source_of(name);
         i.variant = gpu::variant(*op);
         Kernel kernel(std::move(op), i);
         return {name,         cuda, dtypes, i.variant, i.isa, kernel.lanes, i.tunables.values(),

@@ -17,8 +17,7 @@ namespace halyard::dataset {
 class Transform {
 public:
     template<class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, Transform>) Transform(F &&f)
-        : apply_(erased(std::forward<F>(f))) {}
+    requires(!std::is_same_v<F, Transform>) Transform(F f) : apply_(erased(std::move(f))) {}
 
     // Throws ShapeError if a function of one column gets several.
     void operator()(Tensors &columns, Draw &draw) const { apply_(columns, draw); }

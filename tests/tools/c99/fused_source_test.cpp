@@ -33,7 +33,7 @@ using testing::Not;
 
 // Returns a tensor of numbers between -1 and 1.
 Tensor numbers(const Shape &shape, uint64_t seed) {
-    const Tensor t = Tensor::empty(shape, DType::f32);
+    Tensor t = Tensor::empty(shape, DType::f32);
     const Random random(seed, 0);
     for (int64_t i = 0; i < t.elements(); i++)
         static_cast<float *>(t.raw())[i] = float(random.below(uint64_t(i), 2001)) / 1000 - 1;
@@ -66,7 +66,7 @@ struct Captured {
     }
     Tensor run(const CallSource &call) const {
         const Compiled compiled(unit_of({call}, ""));
-        const Tensor y = Tensor::empty(expected.shape(), DType::f32);
+        Tensor y = Tensor::empty(expected.shape(), DType::f32);
         compiled.get<void(const void *, void *)>("call")(x.raw(), y.raw());
         return y;
     }
@@ -88,7 +88,8 @@ double largest_difference(const Tensor &a, const Tensor &b) {
 CallSource expect_fused(const Captured &c, size_t nodes) {
     const FusedGraph g = fused(c.graph);
     EXPECT_EQ(g.graph.nodes.size(), nodes);
-    const CallSource together = c.source(g), apart = c.source(not_fused(c.graph));
+    CallSource together = c.source(g);
+    const CallSource apart = c.source(not_fused(c.graph));
     const Tensor y = c.run(together);
     EXPECT_TRUE(check::same_bits(y, c.run(apart))) << together.text << apart.text;
     EXPECT_LE(largest_difference(y, c.expected), 1e-5) << together.text;

@@ -64,6 +64,16 @@ TEST_F(Command, MemoryLimitAppliesFromTheFirstTensor) {
     EXPECT_EQ(halyard("run relu -i x=x.npy -o o", "HALYARD_MAX_DEVICE_MEMORY=64MB").status, 0);
 }
 
+// Its log would name an op that stays on the CPU.
+TEST_F(Command, RunsOnACudaDevice) {
+    save("x.npy", Tensor::from<float>({-1, 2}));
+    const Result r = halyard("run relu -i x=x.npy -o o --device cuda",
+                             "HALYARD_CUDA_DRIVER=libhalyard_cuda_model.so");
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err, "");
+    EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
+}
+
 TEST_F(Command, AcceptsOmittedArguments) {
     save("x.npy", Tensor::ones({2, 3}));
     save("labels.npy", Tensor::from<int32_t>({0, 2}));

@@ -20,7 +20,6 @@ namespace {
 
 static_assert(HY_MAX_RANK == max_rank);
 
-using c::fill;
 using c::guarded;
 using c::Refusal;
 using host::ops;

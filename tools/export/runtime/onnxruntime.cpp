@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "registry/base/error.h"
+#include "registry/dispatch/tensor_list.h"
 #include "tools/export/dtype_choice.h"
 #include "tools/export/runtime/host.h"
 
@@ -211,10 +212,9 @@ public:
         : api_(api), custom_(custom), attrs_(std::move(attrs)) {}
 
     void compute(KernelContext *context) const {
-        const size_t inputs = custom_.dtypes.inputs.size();
-        std::vector<Tensor> in(inputs);
-        for (size_t k = 0; k < inputs; k++)
-            in[k] = input(context, k);
+        TensorList in;
+        for (size_t k = 0; k < custom_.dtypes.inputs.size(); k++)
+            in.push_back(input(context, k));
         Outputs outputs(*this, context);
         host::run_to(*custom_.op, in, attrs_, outputs);
     }

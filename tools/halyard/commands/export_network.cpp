@@ -66,7 +66,7 @@ nn::AnyCell network_of(const NetworkRequest &r, const examples::Recipe &recipe,
     if (checkpoint.empty()) return recipe.network(settings, r.classes.value_or(default_classes));
     const NamedTensors saved = load_checkpoint(checkpoint);
     const nn::AnyCell any = recipe.network(settings, default_classes);
-    const nn::AnyCell net = recipe.network(settings, classes_in(any, saved));
+    nn::AnyCell net = recipe.network(settings, classes_in(any, saved));
     load(net, checkpoint, saved);
     return net;
 }
