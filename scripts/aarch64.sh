@@ -4,6 +4,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 results=bench/results/aarch64.md
 work=build/aarch64/report
+# They train networks for long, and QEMU makes that many times slower.
+too_long='^(examples_test|examples_test_in_graph_mode|train_test_in_graph_mode)$'
 
 # loop_of OP VARIANT DTYPE ISA: "instructions of which vectors %" of the innermost loop with the largest share of vectors.
 loop_of() {
@@ -41,7 +43,7 @@ $(qemu-aarch64 --version | head -n 1). No such machine was at hand, so nothing s
 | what | result |
 |---|---|
 | \`halyard check --device aarch64\`, all samples | $(tail -n 1 "$work/check") |
-| the kit's own tests, in both modes | $(grep -E '^[0-9]+% tests passed' "$work/tests") |
+| the kit's own tests, in both modes, but those that train for long | $(grep -E '^[0-9]+% tests passed' "$work/tests") |
 
 The innermost loop of a kernel that has the largest share of vector instructions (\`halyard lower --to counts\`), on AArch64 with
 vectors of 16 bytes and on AVX2 with vectors of 32:
@@ -49,6 +51,10 @@ vectors of 16 bytes and on AVX2 with vectors of 32:
 | op | variant | dtype | neon: instructions | vectors | avx2: instructions | vectors |
 |---|---|---|---|---|---|---|
 $(rows)
+
+With tiles for 16 vector registers, as on AVX2, the loop of \`matmul direct f32\` had 22 instructions for 12 products of vectors; with
+tiles for 32 it has 26 for 16. \`exp\` in f64 calls C's function for each number, whose
+instructions are not counted.
 END
 }
 
@@ -56,7 +62,7 @@ scripts/build.sh aarch64
 phase "tests of the kit for AArch64" cmake --build --preset aarch64 --parallel "$(jobs)" --target all_tests
 phase "build of halyard" cmake --build --preset release --parallel "$(jobs)" --target halyard_command
 mkdir -p "$work"
-ctest --preset aarch64 -j2 --output-on-failure | tee "$work/tests"
 build/release/bin/halyard check --device aarch64 | tee "$work/check"
+ctest --preset aarch64 -j2 --output-on-failure -E "$too_long" | tee "$work/tests"
 page >"$results"
 say "wrote $results"

@@ -102,7 +102,7 @@ std::string only_faulty_is_wrong(const Op &op, const OtherCall &call,
                                  const std::vector<Tensor> &faulty) {
     const auto first_error = [&](const std::vector<Tensor> &results, bool special) {
         for (size_t k = 0; k < results.size(); k++) {
-            const std::string error = error_of(op, call.of, k, results[k], special);
+            std::string error = error_of(op, call.of, k, results[k], special);
             if (!error.empty()) return error;
         }
         return std::string();

@@ -11,6 +11,7 @@ halyard="$build/bin/halyard" programs="$build/bin/examples" digits="$source/data
 fail() { echo "modes: $*"; exit 1; }
 
 "$programs/make_images" photographs images 64 5 "$source/data"
+"$programs/make_motions" motions 64
 mkdir texts
 head -c 1200 "$source/docs/ulps.md" >texts/page.md
 
@@ -50,6 +51,7 @@ options() {
     case "$1" in
     lenet5) echo "--data $source/data/digits --batch-size 128 --epochs 2" ;;
     transformer | lstm) echo "--data texts --batch-size 4 --length 16 --epochs 2" ;;
+    motion) echo "--data motions --batch-size 4 --epochs 2" ;;
     mobilenetv2) echo "--data images --image-size 32 --batch-size 2 --epochs 2 --lr 0.01" ;;
     *) echo "--data images --image-size 32 --batch-size 2 --epochs 1 --lr 0.01" ;;  # these take longest
     esac
