@@ -91,10 +91,9 @@ public:
     }
 
     void check_specials(Report &r) {
-        if (is_f32())
-            watched("specials", r, [&] {
-                check_specials_at({{"cuda", host_isa(), "cuda"}}, op_, op_.dtypes[0], r);
-            });
+        watched("specials", r, [&] {
+            check_specials_at({{"cuda", host_isa(), "cuda"}}, op_, kernel_.instance.dtypes, r);
+        });
     }
     void check_exact(Report &r) {
         if (is_f32()) watched("exact", r, [&] { check_exact_cuda(op_, options_, r); });
