@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# scripts/arm.sh [preset]: two networks exported as C99, in f32 and in integers, for x86, ARM64, ARM32A and ARM32M, built by the project's
-# own build, run by QEMU (ARM32M: a Cortex-M4 without an operating system), and compared: all targets must have the same bits. Then the samples
-# of all ops on the Cortex-M4. Writes bench/results/c99_arm.md; scripts/aarch64.sh follows.
+# scripts/arm.sh [preset]: exports two networks as C99, in f32 and in integers, for x86, ARM64, ARM32A and ARM32M (a Cortex-M4 without an
+# operating system). Each project is built by its own build and run by QEMU; all targets must have the same bits. Then the first samples
+# of all ops run on the Cortex-M4. Writes bench/results/c99_arm.md. scripts/aarch64.sh follows.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 preset="${1:-release}"
 targets=(x86 ARM64 ARM32A ARM32M)

@@ -10,8 +10,10 @@ int main(int argc, char **argv) {
     using namespace halyard;
     const int64_t rows = argc > 2 ? std::atoll(argv[2]) : 2000;
     const int64_t length = argc > 3 ? std::atoll(argv[3]) : 50;
-    if (argc < 2 || argc > 4 || rows < 4 || length < 5) {
-        std::fprintf(stderr, "usage: make_motions OUT [rows >= 4] [readings of a row >= 5]\n");
+    const int64_t least = examples::MotionNet::kernel_size;
+    if (argc < 2 || argc > 4 || rows < 4 || length < least) {
+        std::fprintf(stderr, "usage: make_motions OUT [rows >= 4] [readings of a row >= %lld]\n",
+                     (long long)least);
         return 2;
     }
     try {

@@ -34,10 +34,10 @@ public:
     }
 };
 
-// Writes out/train and out/test, a quarter of it, each with readings.npy f32[n,3,length], in units
-// of g at 50 readings a second, and labels.npy i32[n], of which half are 1. They are computed: an
-// arm that hangs and is raised until the watch can be read (1), and arms that rest, walk, sink or
-// turn to any other side (0). Throws IoError.
+// Writes out/train with this number of rows, and out/test with a quarter of it. Each has
+// readings.npy f32[n,3,length], in units of g at 50 readings a second, and labels.npy i32[n]. The
+// movements are computed. Every second one is an arm that is raised until the watch can be read,
+// with label 1. The others, with label 0, rest, walk, sink or turn to another side. Throws IoError.
 void write_motions(const std::string &out, int64_t rows, int64_t length = 50, uint64_t seed = 1);
 
 // Returns batches of "readings" f32[batch_size,3,length] and "label" i32[batch_size] from the two

@@ -95,7 +95,7 @@ int run(const char *name, int count, void **data, int *ranks, int64_t **shapes, 
         void *extra) {
     const auto *op = static_cast<const Op *>(static_cast<Extra *>(extra)->data());
     if (!op) throw std::runtime_error("[" + std::string(name) + "] wasn't initialised");
-    constexpr int most = 24;
+    constexpr int most = 24;  // as many as hy_call() takes
     if (count > most)
         throw std::runtime_error("[" + std::string(name) + "] has " + std::to_string(count) +
                                  " tensors, expected at most " + std::to_string(most));
