@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dsl/op.h"
+#include "dsl/reference_product.h"
 #include "kernels/indexing/indexed_updates.h"
 
 namespace halyard {
@@ -15,12 +16,11 @@ using Halide::Expr;
 constexpr const char *reductions[] = {"none", "add", "max", "min", "mul"};
 enum ReductionChoice : int { replace_element, add_update, take_max, take_min, multiply };
 
-// Returns the element after an update. NaN is beyond all numbers.
+// Returns the element after an update that isn't a factor. NaN is beyond all numbers.
 double combined(int64_t reduction, double old, double update) {
     switch (reduction) {
     case replace_element: return update;
     case add_update: return old + update;
-    case multiply: return old * update;
     default: break;
     }
     if (std::isnan(old) || std::isnan(update)) return NAN;
@@ -98,28 +98,44 @@ struct Scatter : Op {
                         memory[0].dim(1).stride() == 1);
     }
     void reference(Problem &p) const override {
-        const int64_t mode = p["reduction"];
         p("y") = p("x");
         Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
-        Array terms(p("y").shape);
-        for (size_t e = 0; e < abs_sum.v.size(); e++)
+        std::vector<ReferenceProduct> products(p("y").v.size(), ReferenceProduct(p.dtype));
+        std::vector<double> terms(p("y").v.size());
+        for (size_t e = 0; e < abs_sum.v.size(); e++) {
             abs_sum.v[e] = std::fabs(p("x").v[e]);
+            products[e].multiply(p("x").v[e]);
+        }
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["m"]; b++) {
+                const auto at = int64_t(p("index")(b));
+                if (at < 0 || at >= p["n"]) continue;
                 for (int64_t c = 0; c < p["i"]; c++) {
-                    const int64_t at = int64_t(p("index")(b));
-                    if (at < 0 || at >= p["n"]) continue;
-                    const double update = p("updates")(a, b, c);
-                    p("y")(a, at, c) = combined(mode, p("y")(a, at, c), update);
-                    abs_sum(a, at, c) = mode == add_update ? abs_sum(a, at, c) + std::fabs(update)
-                                                           : std::fabs(p("y")(a, at, c));
-                    terms(a, at, c)++;
+                    const auto e = size_t((a * p["n"] + at) * p["i"] + c);
+                    apply(p["reduction"], p("updates")(a, b, c), p("y").v[e], abs_sum.v[e],
+                          products[e]);
+                    terms[e]++;
                 }
             }
         }
         // Every 16 terms add a rounding error.
         for (size_t e = 0; e < abs_sum.v.size(); e++)
-            abs_sum.v[e] *= std::fmax(1, terms.v[e] / 16);
+            abs_sum.v[e] *= std::fmax(1, terms[e] / 16);
+    }
+
+private:
+    // Applies an update to an element, and to the sum of its terms' absolute values, which is
+    // infinite if a product may leave the range of f32.
+    static void apply(int64_t reduction, double update, double &element, double &abs_sum,
+                      ReferenceProduct &product) {
+        if (reduction == multiply) {
+            product.multiply(update);
+            element = product.value();
+            abs_sum = product.stays_in_range() ? std::fabs(element) : INFINITY;
+            return;
+        }
+        element = combined(reduction, element, update);
+        abs_sum = reduction == add_update ? abs_sum + std::fabs(update) : std::fabs(element);
     }
 };
 

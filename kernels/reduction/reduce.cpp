@@ -1,6 +1,7 @@
 // The reductions: what each combines, and its reference. The algorithm and the schedules are those
 // of Reduction (reduction.h); the gradients are in reduce_gradient.cpp.
 #include "dsl/dtypes.h"
+#include "dsl/reference_product.h"
 #include "kernels/reduction/reduction.h"
 
 namespace halyard {
@@ -82,21 +83,15 @@ struct ReduceProd : Reduction {
     void reference(Problem &p) const override {
         p.abs_sum["y"] = p("y");
         each(p, [&](int64_t a, int64_t c, auto elements) {
-            double product = 1, large = 1, small = 1, n = 0;
-            uint64_t wrapped = 1;
+            ReferenceProduct product(p.dtype);
+            double n = 0;
             elements([&](double v) {
-                product *= v;
-                large *= std::fmax(std::fabs(v), 1);
-                small *= std::fmin(std::fabs(v), 1);
+                product.multiply(v);
                 n++;
-                wrapped *= is_integer(p.dtype) ? uint64_t(int64_t(v)) : 1;
             });
-            if (is_integer(p.dtype))
-                product = p.dtype == DType::i32 ? double(int32_t(wrapped))
-                                                : double(int64_t(wrapped));
-            p("y")(a, c) = product;
-            p.abs_sum["y"](a, c) = large < 3e38 && small > 1e-37 ? std::fabs(product) * (n + 1)
-                                                                 : INFINITY;
+            p("y")(a, c) = product.value();
+            p.abs_sum["y"](a, c) = product.stays_in_range() ? std::fabs(product.value()) * (n + 1)
+                                                            : INFINITY;
         });
     }
 };

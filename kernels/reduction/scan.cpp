@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "dsl/op.h"
+#include "dsl/reference_product.h"
 
 namespace halyard {
 namespace {
@@ -141,46 +142,35 @@ struct Scan : Running {
         const bool from_end = p["reverse"] != 0;
         const bool skips_itself = p["exclusive"] != 0;
         for (int64_t i = 0; i < p["n"]; i++) {
-            RunningValue running(product);
+            RunningValue running(product, p.dtype);
             for (int64_t j = 0; j < p["c"]; j++) {
                 const int64_t at = from_end ? p["c"] - 1 - j : j;
-                if (!skips_itself) running.combine(p("x")(i, at), p.dtype);
-                p("y")(i, at) = running.result(p.dtype);
+                if (!skips_itself) running.combine(p("x")(i, at));
+                p("y")(i, at) = running.result();
                 abs_sum(i, at) = running.abs_sum_with_roundings(j);
-                if (skips_itself) running.combine(p("x")(i, at), p.dtype);
+                if (skips_itself) running.combine(p("x")(i, at));
             }
         }
     }
 
     // The sum or product of the elements so far, for the reference.
     struct RunningValue {
-        const bool product;
-        double value, abs_sum;
-        double large = 1, small = 1;  // the products of the factors above 1 and of those below 1
-        uint64_t wrapped;             // the value of integers
-        explicit RunningValue(bool is_product)
-            : product(is_product), value(product ? 1 : 0), abs_sum(value),
-              wrapped(product ? 1 : 0) {}
-        void combine(double v, DType t) {
-            value = product ? value * v : value + v;
-            abs_sum = product ? std::fabs(value) : abs_sum + std::fabs(v);
-            large *= std::fmax(std::fabs(v), 1);
-            small *= std::fmin(std::fabs(v), 1);
-            if (!is_integer(t)) return;
-            const auto integer = static_cast<uint64_t>(static_cast<int64_t>(v));
-            wrapped = product ? wrapped * integer : wrapped + integer;
+        const bool is_product;
+        ReferenceProduct product;
+        double sum = 0, abs_sum = 0;
+        RunningValue(bool of_factors, DType t) : is_product(of_factors), product(t) {}
+        void combine(double v) {
+            product.multiply(v);
+            sum += v;
+            abs_sum += std::fabs(v);
         }
-        double result(DType t) const {
-            if (!is_integer(t)) return value;
-            return t == DType::i32 ? static_cast<int32_t>(wrapped)
-                                   : static_cast<double>(static_cast<int64_t>(wrapped));
-        }
+        double result() const { return is_product ? product.value() : sum; }
         // Returns the sum of the absolute values, times the roundings of element j. It is infinite
         // if an intermediate product may leave the range of f32.
         double abs_sum_with_roundings(int64_t j) const {
-            if (!product) return abs_sum * (1 + static_cast<double>(j) / 256);
-            const bool in_range = large < 3e38 && small > 1e-37;
-            return in_range ? abs_sum * static_cast<double>(j + 2) / 4 : INFINITY;
+            if (!is_product) return abs_sum * (1 + static_cast<double>(j) / 256);
+            if (!product.stays_in_range()) return INFINITY;
+            return std::fabs(product.value()) * static_cast<double>(j + 2) / 4;
         }
     };
 };
@@ -247,21 +237,16 @@ struct CumprodGradient : Running {
         for (int64_t i = 0; i < p["n"]; i++) {
             for (int64_t e = 0; e < count; e++) {
                 double sum = 0, terms = 0;
-                double others = 1;  // the product of x up to j without x_e
-                double large = 1, small = 1;
+                ReferenceProduct others(p.dtype);  // x up to j without x_e
                 for (int64_t j = 0; j < count; j++) {
-                    const double v = j == e ? 1 : p("x")(i, at(j));
-                    const bool is_counted = j >= e;
-                    others *= v;
-                    large *= std::fmax(std::fabs(v), 1);
-                    small *= v == 0 ? 1 : std::fmin(std::fabs(v), 1);
-                    if (!is_counted || j + skipped >= count) continue;
-                    const double term = p("dy")(i, at(j + skipped)) * others;
+                    if (j != e) others.multiply(p("x")(i, at(j)));
+                    if (j < e || j + skipped >= count) continue;
+                    const double term = p("dy")(i, at(j + skipped)) * others.value();
                     sum += term;
                     terms += std::fabs(term) * double(j + 2) / 4;
                 }
                 p("dx")(i, at(e)) = sum;
-                abs_sum(i, at(e)) = large < 3e38 && small > 1e-37 ? terms : INFINITY;
+                abs_sum(i, at(e)) = others.stays_in_range() ? terms : INFINITY;
             }
         }
     }

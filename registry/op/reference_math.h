@@ -80,6 +80,10 @@ inline void softmax_in_place(std::vector<double> &weight) {
         w = total == 0 ? 0 : w / total;
 }
 
+// Errors of a weight are at least as large as those of this one: a kernel may take e^x for 0 where
+// f32 would be subnormal, below 2^-126, and 16 ulps (the contract's) of 2^-107 are 2^-126.
+constexpr double least_weight = 0x1p-107;
+
 // Computes row s of o from the weights of its keys, and in `abs_sum` the sum of w(t) (|v(t)| +
 // score_sum(t) |v(t) - o|), where score_sum has the terms of the scores.
 inline void mix_values(const Array &v, int64_t g, int64_t s, const std::vector<double> &weight,
@@ -91,9 +95,10 @@ inline void mix_values(const Array &v, int64_t g, int64_t s, const std::vector<d
         for (int64_t t = 0; t < keys; t++) {
             const double w = weight[static_cast<size_t>(t)];
             if (w == 0) continue;  // of a hidden key, whose score is -infinity
-            abs_sum(g, s, x) += w *
-                                (std::fabs(v(g, t, x)) + score_sum[static_cast<size_t>(t)] *
-                                                             std::fabs(v(g, t, x) - o(g, s, x)));
+            const double of_score = score_sum[static_cast<size_t>(t)];
+            const double change = std::fabs(v(g, t, x) - o(g, s, x));
+            abs_sum(g, s, x) += std::fmax(w, least_weight) * std::fabs(v(g, t, x)) +
+                                w * of_score * change;
         }
     }
 }

@@ -217,6 +217,10 @@ TEST(Fuzz, PastFaultsStayFixed) {
         {"max_pool2d_dx", in_channels_last.c_str()},
         {"avg_pool2d", in_channels_last.c_str(), "bf16"},
         {"conv2d", " n=2 c=4 h=6 w=7 o=6 u=3 v=3 group=2 data_format=NHWC seed:1"},
+        // The reference didn't wrap the product.
+        {"scatter_kernel", " i=1 m=70 n=1 o=2 reduction=mul seed:972", "i32"},
+        // A weight that f32 can only hold as a subnormal number was 0.
+        {"attention_kernel", " d=48 e=2 g=1 s=19 t=8 integers seed:463"},
     };
     // Of two elements a and b, the second was a + (b - a).
     const OpPtr fold = op_table().make("fold_kernel");
