@@ -216,12 +216,19 @@ void Kernel::build() {
     pipeline = Pipeline(results.funcs);
     constrain_outputs(results.funcs);
     schedule(results.funcs, a.real, build);
+    add_lowering_passes([&] {
+        if (instance.fault.empty()) return;
+        plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
+    });
+}
+
+void Kernel::add_lowering_passes(const std::function<void()> &add_faults) {
+    pipeline.clear_custom_lowering_passes();
     if (!checks_arguments()) remove_argument_checks(pipeline);
     if (has_float_pairs(instance.backend, lanes)) keep_float_pairs(pipeline);
     if (has_matrix_tiles()) use_matrix_tiles(pipeline);
+    add_faults();
     if (holds_half_floats()) gpu::hold_half_floats_as_integers(pipeline);
-    if (!instance.fault.empty())
-        plant(pipeline, facts_of(*op, instance.variant, instance.tunables, lanes), instance.fault);
     if (instance.sanitizer == "thread") announce_wide_stores(pipeline);
 }
 

@@ -1,5 +1,7 @@
 // Kernel: one op, compiled for one backend, dtype set, variant and schedule.
 #pragma once
+#include <functional>
+
 #include "dsl/ascend/schedule.h"
 #include "dsl/directives.h"
 #include "dsl/op.h"
@@ -81,6 +83,11 @@ public:
     bool has_matrix_tiles() const;
     // Returns true if the kernel is for a GPU and has f16 or bf16 (dsl/gpu/half_floats.h).
     bool holds_half_floats() const;
+    // Replaces the pipeline's custom lowering passes by those that the kernel needs. Calls
+    // `add_faults`, which may add one that plants or lists faults, where those belong: before the
+    // conversions of 16-bit floats become integer arithmetic, which is the same in all kernels and
+    // has tests of its own.
+    void add_lowering_passes(const std::function<void()> &add_faults = [] {});
 
     const OpPtr op;
     // After construction, instance.tunables.offered has the tunables of the schedule.

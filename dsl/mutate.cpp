@@ -519,10 +519,20 @@ private:
         if (!faults_ || never_runs_) return false;
         return (a.type() == Int(32) && proves(a != b)) || uses_.exclude_equality(a, b);
     }
+    // Returns the clamp in v < max(min(e, n), least) if v is less than n, as the number of a thread
+    // is less than the block's size: then any larger n is as good. Otherwise null.
+    const Min *idle_clamp(const LT *op) const {
+        const Max *bound = op->b.as<Max>();
+        const Min *clamp = bound ? bound->a.as<Min>() : nullptr;
+        return clamp && proves(op->a < clamp->b) ? clamp : nullptr;
+    }
     Expr visit(const LT *op) override {
-        return try_plant(kind::wrong_comparison, "< in " + stage(), !never_equal(op->a, op->b))
-                   ? wrong(op, LE::make(op->a, op->b))
-                   : IRMutator::visit(op);
+        if (try_plant(kind::wrong_comparison, "< in " + stage(), !never_equal(op->a, op->b)))
+            return wrong(op, LE::make(op->a, op->b));
+        const Min *outer = std::exchange(idle_clamp_, idle_clamp(op));
+        const Expr result = IRMutator::visit(op);
+        idle_clamp_ = outer;
+        return result;
     }
     Expr visit(const LE *op) override {
         return try_plant(kind::wrong_comparison, "<= in " + stage(), !never_equal(op->a, op->b))
@@ -640,8 +650,8 @@ private:
                        ? wrong(op, Max::make(op->a, op->b))
                        : IRMutator::visit(op);
         }
-        return is_clamp() &&
-                       try_plant(kind::wrong_clamp, "min in " + stage(), !proves(op->a <= op->b))
+        const bool has_effect = op != idle_clamp_ && !proves(op->a <= op->b);
+        return is_clamp() && try_plant(kind::wrong_clamp, "min in " + stage(), has_effect)
                    ? wrong(op, Min::make(op->a, op->b + make_one(op->type)))
                    : IRMutator::visit(op);
     }
@@ -691,7 +701,8 @@ private:
     const std::string fault_;
     std::vector<std::string> *const faults_ = nullptr;  // null if a fault is planted
     std::vector<std::string> *const of_values_ = nullptr;
-    bool is_inside_ = false;  // in the kernel's statement, rather than before it
+    bool is_inside_ = false;           // in the kernel's statement, rather than before it
+    const Min *idle_clamp_ = nullptr;  // in the comparison that is rewritten
     bool planted_ = false, in_bound_ = false, in_remainder_ = false;
     bool in_value_ = false;        // in a stored value, rather than in an index
     bool in_one_lane_ = false;     // in an index of which only the first lane counts

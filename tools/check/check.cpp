@@ -268,8 +268,16 @@ void check_on_opencl(const Op &op, const std::vector<std::string> &dtype_sets, R
 
 }  // namespace
 
-void check_device(const Op &op, const Options &, Report &r) {
+void check_opencl_calls(const Op &op, const Options &o, Report &r) {
+    if (opencl_dtypes(op).empty() || !has_device("opencl")) return;
+    Options calls = o;
+    calls.device = "opencl";
+    check_fuzz(op, calls, r);
+}
+
+void check_device(const Op &op, const Options &o, Report &r) {
     check_on_opencl(op, opencl_dtypes(op), r);
+    check_opencl_calls(op, o, r);
 }
 
 void check_device_without_half_floats(const Op &op, const Options &, Report &r) {

@@ -29,7 +29,9 @@ struct Options {
     // Options that the command which repeats a failure needs: " --kernels libmine.so".
     std::string repro_options;
     std::string dtypes, variant;  // only these; "" is all
-    std::string sample;           // check_ascend: only this one, in the program of `variant`
+    // Where random calls run: "" is the CPU, "cuda" and "opencl" those devices.
+    std::string device;
+    std::string sample;  // check_ascend: only this one, in the program of `variant`
     c99::Target target = c99::Target::x86;  // check_c99: the machine; x86 is this one
     const RemoteKit *kit = nullptr;         // check_remote; null: aarch64_kit()
     // check_exact: compares each variant with its own algorithm only, not with the last variant's.
@@ -56,6 +58,9 @@ void check_views(const Op &op, const Options &o, Report &r);
 // row; of a formula of several numbers, every value of one at a time. Returns false if the op is no
 // such function.
 bool check_all_numbers(const Op &op, const Options &o, Report &r);
+// Checks every number of a 16-bit float on Options::device, in dense tensors; of a formula of
+// several numbers, every value of one at a time.
+void check_numbers_on_device(const Op &op, const Options &o, Report &r);
 // Checks that inputs of extent 1 which are broadcast give the bits of expanded copies.
 void check_broadcast(const Op &op, const Options &o, Report &r);
 // Checks calls with each dimension 0: the result is right, or a typed error is thrown.
@@ -80,15 +85,19 @@ void check_gradients(const Op &op, const Options &o, Report &r);
 std::string gradient_dtypes(const OpRecord &op);
 // Checks gradient ops against the adjoint that Halide derives.
 void check_adjoints(const Op &op, const Options &o, Report &r);
-// Checks the OpenCL kernel, if there is a device and the op has a GPU schedule.
+// Checks the OpenCL kernels, if there is a device: samples and random calls.
 void check_device(const Op &op, const Options &o, Report &r);
-// The same but for 16-bit floats, whose kernels have the loops of f32's: an OpenCL driver takes a
-// second to compile one.
+// Its random calls only.
+void check_opencl_calls(const Op &op, const Options &o, Report &r);
+// The samples but for 16-bit floats, whose kernels have the loops of f32's: an OpenCL driver takes
+// a second to compile one.
 void check_device_without_half_floats(const Op &op, const Options &o, Report &r);
 // Checks the CUDA kernel of every dtype and sample on the PTX machine, or on the driver that
-// HALYARD_CUDA_DRIVER names: references, special values, exact mode. check_op() doesn't run it.
-// Throws DeviceError without a driver.
+// HALYARD_CUDA_DRIVER names: references, special values, exact mode, random calls, every number of
+// 16-bit formulas. check_op() doesn't run it. Throws DeviceError without a driver.
 void check_cuda(const Op &op, const Options &o, Report &r);
+// Its random calls and numbers only.
+void check_cuda_calls(const Op &op, const Options &o, Report &r);
 // The part of check_cuda() in modular integers, with o.fault. The op's f32 kernel for CUDA is
 // registered.
 void check_exact_cuda(const Op &op, const Options &o, Report &r);

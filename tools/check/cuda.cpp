@@ -3,51 +3,23 @@
 // reference, and what the machine finds is a failure.
 #include <algorithm>
 #include <functional>
-#include <sstream>
+#include <memory>
 
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "dsl/gpu/gpu_kernels.h"
 #include "primitives/library.h"
-#include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/device.h"
 #include "registry/dispatch/force.h"
-#include "registry/gpu/gpu.h"
 #include "tools/check/check.h"
+#include "tools/check/cuda_model.h"
+#include "tools/check/fuzz.h"
 #include "tools/check/record.h"
 #include "tools/check/specials.h"
 #include "tools/check/stages.h"
 
 namespace halyard::check {
 namespace {
-
-// The driver below the device run time.
-class ModelDriver {
-public:
-    // Throws DeviceError if it can't be opened.
-    static ModelDriver &get() {
-        static ModelDriver one;
-        return one;
-    }
-    // Returns the lines of what was found since the last call. A real driver finds nothing.
-    std::vector<std::string> findings() const {
-        std::vector<std::string> lines;
-        std::istringstream text(findings_ ? findings_() : "");
-        for (std::string line; std::getline(text, line);)
-            lines.push_back(line);
-        return lines;
-    }
-
-private:
-    ModelDriver() {
-        use_model_cuda_driver();
-        findings_ = reinterpret_cast<const char *(*)()>(cuda_symbol("halyard_cuda_model_findings"));
-        // Kept blocks would hide accesses beyond a buffer, and reads of what nobody wrote.
-        gpu::keep_released_blocks(false);
-    }
-
-    const char *(*findings_)() = nullptr;
-};
 
 // The CUDA kernel of one set of dtypes. It is registered, so that dispatch finds it.
 class CudaKernel {
@@ -98,6 +70,15 @@ public:
     void check_exact(Report &r) {
         if (is_f32()) watched("exact", r, [&] { check_exact_cuda(op_, options_, r); });
     }
+    // Random calls, and every number of 16-bit formulas.
+    void check_calls(Report &r) {
+        Options o = options_;
+        o.device = "cuda";
+        o.dtypes = kernel_.instance.dtypes;
+        o.variant = "";
+        check_fuzz(op_, o, r);
+        check_numbers_on_device(op_, o, r);
+    }
 
 private:
     static Instance instance(const Op &op, const std::string &dtypes, const Options &o) {
@@ -121,7 +102,7 @@ private:
             error = e.what();
             release_devices();  // the context is lost with the launch that failed
         }
-        const std::vector<std::string> found = ModelDriver::get().findings();
+        const std::vector<std::string> found = cuda_findings();
         for (const std::string &line : found)
             r.fail(what, explained_line(line));
         if (!error.empty() && found.empty()) r.fail(what, error);
@@ -162,19 +143,44 @@ std::vector<std::string> longer_samples(const Op &op) {
 
 }  // namespace
 
-void check_cuda(const Op &op, const Options &o, Report &r) {
-    if (op.form == Form::composite) return;
-    ModelDriver::get();
+namespace {
+
+// Returns the op's kernels of the dtypes that the options ask for.
+std::vector<std::unique_ptr<CudaKernel>> cuda_kernels(const Op &op, const Options &o) {
+    std::vector<std::unique_ptr<CudaKernel>> all;
+    if (op.form == Form::composite) return all;
+    open_cuda_model();
     for (const std::string &dtypes : op.dtypes) {
-        if (!gpu::has_kernel(op, dtypes) || (!o.dtypes.empty() && dtypes != o.dtypes)) continue;
-        CudaKernel kernel(op, dtypes, o);
-        for (const std::string &sample : op.samples)
-            kernel.check_sample(sample, r);
-        for (const std::string &sample : longer_samples(op))
-            kernel.check_if_valid(sample, r);
-        kernel.check_specials(r);
-        kernel.check_exact(r);
+        if (gpu::has_kernel(op, dtypes) && (o.dtypes.empty() || dtypes == o.dtypes))
+            all.push_back(std::make_unique<CudaKernel>(op, dtypes, o));
     }
+    return all;
+}
+
+}  // namespace
+
+void check_cuda(const Op &op, const Options &o, Report &r) {
+    for (const auto &kernel : cuda_kernels(op, o)) {
+        for (const std::string &sample : op.samples)
+            kernel->check_sample(sample, r);
+        for (const std::string &sample : longer_samples(op))
+            kernel->check_if_valid(sample, r);
+        kernel->check_specials(r);
+        kernel->check_exact(r);
+        kernel->check_calls(r);
+    }
+}
+
+void check_cuda_calls(const Op &op, const Options &o, Report &r) {
+    for (const auto &kernel : cuda_kernels(op, o))
+        kernel->check_calls(r);
+}
+
+std::string run_cuda_call(const Op &op, const FuzzCase &c) {
+    Options o;
+    o.dtypes = c.dtypes;
+    cuda_kernels(op, o);
+    return run_fuzz_case(op, c);
 }
 
 }  // namespace halyard::check

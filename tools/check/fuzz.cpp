@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "dsl/gpu/gpu_kernels.h"
 #include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/dispatch/force.h"
@@ -32,12 +33,15 @@ enum class Limited : uint8_t { operations, elements };
 class Generator {
 public:
     Generator(const Op &op, const Options &o, Limited limited)
-        : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), variant_(o.variant),
-          limited_(limited), kernel_sizes_(o.kernel_sizes), rng_(o.seed) {
+        : op_(op), registered_(library().at(op.name)), device_(o.device), isas_(isas_of(op, o)),
+          variant_(o.variant), limited_(limited), kernel_sizes_(o.kernel_sizes), rng_(o.seed) {
+        if (!device_.empty()) isas_ = {host_isa()};
         for (char c : op.name)
             rng_.discard((unsigned char)c);  // a sequence of its own for every op
-        for (auto &d : op.dtypes)
-            if (o.dtypes.empty() || d == o.dtypes) dtypes_.push_back(d);
+        for (auto &d : op.dtypes) {
+            const bool is_built = device_.empty() || gpu::has_kernel(op, d);
+            if (is_built && (o.dtypes.empty() || d == o.dtypes)) dtypes_.push_back(d);
+        }
         for (auto &text : op.samples)
             samples_.push_back(parse_sample(op, text));
     }
@@ -45,8 +49,9 @@ public:
     FuzzCase next() {
         FuzzCase c;
         c.dtypes = one_of(dtypes_);
+        c.device = device_;
         c.isa = one_of(isas_);
-        if (!variant_.empty() || chance(2))
+        if (device_.empty() && (!variant_.empty() || chance(2)))
             c.variant = variant_.empty() ? one_of(op_.variants).name : variant_;
         c.seed = 1 + int(rng_() % 1000);
         c.sample = problem(c);
@@ -149,6 +154,8 @@ private:
     int64_t most_work() {
         constexpr int64_t long_sum = 20'000;
         constexpr int64_t small = 10'000;
+        // A device may be simulated, instruction by instruction.
+        if (!device_.empty()) return chance(8) ? 3 * small : small / 3;
         // Extents beside a kernel's constants are often as large as the limit.
         constexpr int64_t most_of_all = 60'000'000;
         int64_t limit = chance(16) ? 2'000'000 : chance(2) ? 200'000 : small;
@@ -229,6 +236,7 @@ private:
     // tunables, and their products.
     std::vector<int64_t> sizes_of(const FuzzCase &c) const {
         constexpr int64_t largest = 1 << 16;
+        if (!device_.empty()) return {32, 128, 256, 1024};  // warps, blocks and long rows
         std::vector<int64_t> all;
         for (auto &k : registered_.kernels) {
             if (k.backend != "cpu" || k.dtypes != c.dtypes || k.isa != c.isa ||
@@ -254,7 +262,9 @@ private:
     }
     int64_t extent(const std::vector<int64_t> &sizes) {
         if (!kernel_sizes_.empty() && chance(3)) return beside_kernel_size();
-        if (chance(2)) return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 64, 101, 131});
+        // Dispatch sends no empty tensors to a device.
+        if (chance(2))
+            return one_of<int64_t>({device_.empty(), 1, 1, 2, 3, 5, 7, 13, 37, 64, 101, 131});
         const int64_t whole = one_of(sizes) * one_of<int64_t>({1, 1, 1, 2, 2, 3, 4});
         return std::max<int64_t>(1, whole + one_of<int64_t>({-1, 0, 0, 1, 1, 3}));
     }
@@ -303,6 +313,7 @@ private:
 
     const Op &op_;
     const RegisteredOp &registered_;
+    const std::string device_;
     std::vector<Isa> isas_;
     const std::string variant_;  // "" for any
     const Limited limited_;

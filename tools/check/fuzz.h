@@ -12,6 +12,7 @@ namespace halyard::check {
 
 // One call, which a line of text describes completely:
 //   f32/avx512/wide n=3 c=33 axis=-1 x:gaps dy:still1 y:on-x specials:3 seed:17
+//   f32/cuda n=3 c=33 axis=-1 seed:17
 // Layouts of inputs, if they are not as the caller would pass them:
 //   reversed  dimensions are reversed in memory
 //   swapped   all but the last dimension are reversed in memory
@@ -43,6 +44,7 @@ namespace halyard::check {
 //   seed      of the other values
 struct FuzzCase {
     std::string dtypes;
+    std::string device;  // "" for the CPU's kernels of `isa`
     Isa isa = Isa::baseline;
     std::string variant;  // "": as dispatch selects
     Sample sample;
@@ -60,8 +62,11 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text);  // throw
 
 // Returns how the result of this call is wrong. Returns "" if it is right, or if the call is
 // rejected with an error that gives the reason and `may_refuse`. Calls with even seeds run in a
-// sandbox (tools/check/sandbox.h).
+// sandbox (tools/check/sandbox.h) on the CPU. What the model of CUDA finds is wrong too.
 std::string run_fuzz_case(const Op &op, const FuzzCase &c, bool may_refuse = true);
+
+// As run_fuzz_case(), of a call on the model of CUDA, for which it compiles the op's kernel.
+std::string run_cuda_call(const Op &op, const FuzzCase &c);
 
 // Makes this call, and compares nothing.
 void call_fuzz_case(const Op &op, const FuzzCase &c);

@@ -7,10 +7,12 @@
 
 #include "bench/harness/progress.h"
 #include "dsl/formula_constants.h"
+#include "registry/dispatch/device.h"
 #include "registry/dispatch/plan.h"
 #include "registry/op/names.h"
 #include "registry/op/renamed_variants.h"
 #include "tools/check/cancellation.h"
+#include "tools/check/cuda_model.h"
 #include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
@@ -20,7 +22,8 @@
 namespace halyard::check {
 
 std::string FuzzCase::text() const {
-    std::string s = dtypes + "/" + name_of(isa) + (variant.empty() ? "" : "/" + variant);
+    std::string s = dtypes + "/" + (device.empty() ? name_of(isa) : device) +
+                    (variant.empty() ? "" : "/" + variant);
     const std::string problem = text_of(sample);
     s += (problem.empty() ? "" : " ") + problem;
     for (auto &[name, how] : layouts)
@@ -48,7 +51,13 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
     std::getline(places, c.dtypes, '/');
     if (std::find(op.dtypes.begin(), op.dtypes.end(), c.dtypes) == op.dtypes.end())
         throw AttrError(op.name, "has no kernels for '" + c.dtypes + "'");
-    if (std::getline(places, w, '/')) c.isa = isa_of(w);
+    if (std::getline(places, w, '/')) {
+        if (w == "cuda" || w == "opencl") {
+            c.device = w;
+            c.isa = host_isa();
+        } else
+            c.isa = isa_of(w);
+    }
     std::getline(places, c.variant);
     c.variant = present_variant_name(op.name, c.variant);
     while (words >> w) {
@@ -276,7 +285,7 @@ public:
     }
 
     void call() {
-        const Force force(f_.isa, f_.variant);
+        const Force force(f_.isa, f_.variant, f_.device.empty() ? "cpu" : f_.device);
         dispatch_into(c_.registered, c_.in, c_.attrs, out_);
     }
 
@@ -284,10 +293,8 @@ public:
         std::vector<Tensor> kept;
         for (const Tensor &t : c_.in)
             kept.push_back(t.copy());
-        const Force force(f_.isa, f_.variant);
-        begin_step("'" + f_.text() + "'" +
-                   (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
-        if (f_.seed % 2 == 0) {
+        begin_run();
+        if (f_.device.empty() && f_.seed % 2 == 0) {
             const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] { call(); });
             if (!error.empty()) return error;
         } else
@@ -315,6 +322,12 @@ public:
     }
 
 private:
+    void begin_run() const {
+        const Force force(f_.isa, f_.variant);
+        const bool is_chosen = f_.device.empty() && f_.variant.empty();
+        begin_step("'" + f_.text() + "'" +
+                   (is_chosen ? ", of which dispatch makes " + kernel_text(c_) : ""));
+    }
     // Gives an input the values of the case's kind.
     void fill_input(size_t k, const std::vector<double> &reals, std::mt19937 &rng) {
         const TensorSpec &spec = op_.sig.inputs[k];
@@ -478,9 +491,14 @@ void call_fuzz_case(const Op &op, const FuzzCase &f) {
     }
 }
 
-std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
+namespace {
+
+std::string error_of_call(const Op &op, const FuzzCase &f, bool may_refuse) {
     try {
         return Call(op, f).run();
+    } catch (const DeviceError &e) {
+        release_devices();  // the context is lost with the launch that failed
+        return e.what();
     } catch (const DispatchError &e) {
         const std::string what = e.what();
         return !f.variant.empty() && what.find("no kernel takes this call") != std::string::npos
@@ -491,6 +509,15 @@ std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
     } catch (const std::exception &e) {
         return std::string("threw ") + e.what();
     }
+}
+
+}  // namespace
+
+std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
+    const std::string error = error_of_call(op, f, may_refuse);
+    if (f.device != "cuda") return error;
+    const std::vector<std::string> found = cuda_findings();
+    return found.empty() ? error : found[0];
 }
 
 }  // namespace halyard::check

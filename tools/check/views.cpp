@@ -83,7 +83,8 @@ FuzzCase case_of(const Op &op, const Options &o, const std::string &sample) {
     FuzzCase c;
     c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
     c.variant = o.variant;
-    c.isa = isas_of(op, o).back();
+    c.device = o.device;
+    c.isa = o.device.empty() ? isas_of(op, o).back() : host_isa();
     c.sample = parse_sample(op, sample);
     return c;
 }
@@ -194,10 +195,14 @@ void choose_values(const Op &op, FuzzCase &c, int number) {
     }
 }
 
+// Returns true for an input that gets every number.
+bool is_swept(const TensorSpec &t) {
+    return t.dtype == "T" && t.name != "dy";
+}
+
 // Checks a formula of several numbers with every value of one of them at a time, in whole vectors
 // and, with rows of three, in what remains of a row. Returns false if the op isn't such a formula.
 bool check_all_numbers_of_each(const Op &op, const Options &o, Report &r) {
-    const auto is_swept = [](const TensorSpec &t) { return t.dtype == "T" && t.name != "dy"; };
     if (op.form != Form::elementwise || std::ranges::count_if(op.sig.inputs, is_swept) == 0)
         return false;
     for (const char *sample : {"d0=1 d1=1 d2=65536", "d0=1 d1=21846 d2=3"}) {
@@ -278,6 +283,31 @@ bool check_all_numbers(const Op &op, const Options &o, Report &r) {
         expect_right(op, c, o, r);
     }
     return true;
+}
+
+void check_numbers_on_device(const Op &op, const Options &o, Report &r) {
+    if (op.form != Form::elementwise || (o.dtypes != "f16" && o.dtypes != "bf16")) return;
+    // Whole blocks of threads, then rows that are shorter than a block. A pitch between the rows
+    // keeps them from being one long row.
+    for (const char *sample : {"d0=1 d1=1 d2=65536", "d0=1 d1=1041 d2=63"}) {
+        FuzzCase c = case_of(op, o, sample);
+        c.every_value = true;
+        for (auto &t : op.sig.inputs)
+            c.layouts[t.name] = "pitch";
+        if (has_ulps(op)) {
+            expect_right(op, c, o, r);
+            continue;
+        }
+        for (auto &t : op.sig.inputs) {
+            if (!is_swept(t)) continue;
+            c.every_value_of = t.name;
+            for (const bool bends : {false, true}) {
+                c.breakpoints = bends;
+                c.seed++;
+                expect_right(op, c, o, r);
+            }
+        }
+    }
 }
 
 void check_views(const Op &op, const Options &o, Report &r) {

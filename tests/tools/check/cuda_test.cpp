@@ -9,6 +9,7 @@
 #include "dsl/all_ops.h"
 #include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
+#include "kernels/elementwise/elementwise.h"
 #include "primitives/library.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/force.h"
@@ -19,6 +20,23 @@ namespace halyard::check {
 namespace {
 
 using testing::AllOf, testing::Contains, testing::HasSubstr, testing::IsEmpty;
+
+// y = x; the kernel is wrong at two numbers. No sample has them: the one is among the integers of
+// random calls, the other a number of 16 bits.
+struct WrongAtTwoNumbers : Elementwise {
+    WrongAtTwoNumbers() : Elementwise("wrong_at_two_numbers", "x[*] -> y[*]") {
+        dtypes = {"f32", "bf16"};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    void algorithm() override {
+        const Expr v = x(Halide::_);
+        y(Halide::_) = select(v == 3_r || v == 304_r, 0_r, v);
+    }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = in[0]; });
+    }
+};
 
 // Lists the op, as programs with its kernels do.
 template<class T> T registered() {
@@ -65,6 +83,14 @@ TEST(CudaCheck, FindsAReadBeyondATensor) {
                                                      "update 0: gpu_blocks(n), gpu_threads(ni), "),
                                            HasSubstr(": 4 bytes at 4 of parameter "),
                                            HasSubstr(", which has 4"))));
+}
+
+TEST(CudaCheck, FindsWrongNumbersThatNoSampleHas) {
+    const Report r = run(registered<WrongAtTwoNumbers>());
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("'f32/cuda d0="), HasSubstr("is 0, expected 3:"))));
+    EXPECT_THAT(r.failures, Contains(AllOf(HasSubstr("'bf16/cuda d0=1 d1=1 d2=65536 x:pitch every"),
+                                           HasSubstr("is 0, expected "))));
 }
 
 // Halide's own PTX flushes subnormals here (dsl/gpu/exact_ptx.h).

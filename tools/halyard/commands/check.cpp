@@ -63,7 +63,9 @@ int rerun_fuzz_case(const std::string &name, const std::string &text) {
     const OpPtr op = op_table().make(library().at(name).record.name);
     if (!op || op->form == Form::composite)
         throw AttrError(name, "has no kernel of its own to fuzz");
-    const std::string error = check::run_fuzz_case(*op, check::parse_fuzz_case(*op, text));
+    const check::FuzzCase c = check::parse_fuzz_case(*op, text);
+    const std::string error = c.device == "cuda" ? check::run_cuda_call(*op, c)
+                                                 : check::run_fuzz_case(*op, c);
     std::printf("%s '%s': %s\n", name.c_str(), text.c_str(), error.empty() ? "ok" : error.c_str());
     return error.empty() ? 0 : 1;
 }
@@ -184,7 +186,9 @@ bool on_cpu(const CheckOptions &o) {
 check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
                                     const check::Options &options) {
     if (is_ascend(o.device)) return {{"ascend", check::check_ascend}};
+    if (o.device == "opencl" && !o.fuzz.empty()) return {{"fuzz", check::check_opencl_calls}};
     if (o.device == "opencl") return {{"device", check::check_device}};
+    if (o.device == "cuda" && !o.fuzz.empty()) return {{"fuzz", check::check_cuda_calls}};
     if (o.device == "cuda") return {{"cuda", check::check_cuda}};
     if (o.device == "c") return {{"c", check::check_c99}};
     if (o.device == "aarch64") return {{"aarch64", check::check_remote}};
@@ -234,7 +238,7 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
                     {"ops", "--device", "--quick", "--jobs", "--json", "--all"});
     } else if (o.device == "opencl" || o.device == "cuda") {
         refuse_idle(sub, "with --device " + o.device,
-                    {"ops", "--device", "--jobs", "--json", "--all"});
+                    {"ops", "--device", "--fuzz", "--seed", "--jobs", "--json", "--all"});
     } else if (!o.fuzz.empty()) {
         refuse_idle(sub, "with --fuzz",
                     {"ops", "--fuzz", "--device", "--isa", "--seed", "--jobs", "--json", "--all"});
