@@ -222,6 +222,14 @@ void list_all_ops(OpTable &ops) {
 @calls@    add_composites(ops);
 }
 
+void list_kit_ops() {
+    static const bool is_listed = [] {
+        list_all_ops(op_table());
+        return true;
+    }();
+    static_cast<void>(is_listed);
+}
+
 }  // namespace halyard
 " @ONLY)
   set_property(GLOBAL PROPERTY HALYARD_KERNEL_FACES "${faces}")  # cmake/HalyardComposite.cmake makes a header of them

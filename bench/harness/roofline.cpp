@@ -36,7 +36,7 @@ Roofline::Roofline(const ProblemInstance &t, const std::vector<Tensor> &outputs,
         for (const Tensor &x : *list)
             held_ += int64_t(x.bytes());
     }
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     Work work;
     try {
         work = work_of(op_table(), name, t.dims);

@@ -85,7 +85,7 @@ Traffic::Bytes global_bytes(const std::string &histogram) {
 TEST(Traffic, MatchesASimulatorForSoftmaxOnAGpu) {
     namespace fs = std::filesystem;
     if (std::system("oclgrind --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no oclgrind";
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const fs::path dir = fs::temp_directory_path() /
                          ("halyard_traffic_" + std::to_string(getpid()));
     fs::create_directories(dir);

@@ -19,7 +19,7 @@ Dims dims_of(const OpRecord &op, const std::string &problem) {
     return dims;
 }
 const OpTable &all_ops() {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     return op_table();
 }
 Work work(const std::string &op, const std::string &problem) {

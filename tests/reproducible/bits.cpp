@@ -64,7 +64,7 @@ void lenet5_bits() {
 }  // namespace halyard
 
 int main() try {
-    halyard::list_all_ops(halyard::op_table());
+    halyard::list_kit_ops();
     for (auto &name : halyard::op_table().names())
         halyard::op_bits(name);
     halyard::lenet5_bits();

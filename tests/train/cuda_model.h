@@ -9,7 +9,7 @@
 namespace halyard::testing_inputs {
 
 inline void use_cuda_model() {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     make_cuda_kernels();
     use_model_cuda_driver();
     set_device("cuda");

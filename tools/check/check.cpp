@@ -334,7 +334,7 @@ std::vector<std::string> family_of(const std::string &op) {
 }
 
 Report check_op(const std::string &name, const Options &o) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     Report r;
     r.op = name;
     const OpPtr op = op_table().make(name);

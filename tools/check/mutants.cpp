@@ -340,7 +340,7 @@ std::vector<Choice> choices(const MutantOptions &o) {
 }  // namespace
 
 std::vector<Mutant> try_mutants(const MutantOptions &o) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     // If the cache can't be opened, a private one is made here, which the processes then share.
     kernel_cache();
     const std::vector<Choice> chosen = choices(o);

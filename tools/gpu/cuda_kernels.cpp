@@ -19,11 +19,9 @@ constexpr const char *cuda = "cuda";
 // were opened, those of the kit since the first call of one if the program hasn't listed them.
 OpPtr source_of(const std::string &name) {
     static std::mutex &listing = *new std::mutex;
-    static bool has_listed = false;
     const std::lock_guard lock(listing);
-    OpPtr op = op_table().make(name);
-    if (op || std::exchange(has_listed, true)) return op;
-    list_all_ops(op_table());
+    if (OpPtr op = op_table().make(name)) return op;
+    list_kit_ops();
     return op_table().make(name);
 }
 

@@ -96,13 +96,9 @@ std::vector<Backend> backends_of(const OpInfo &op) {
 }
 
 std::vector<MissingKernel> missing_kernels(const OpInfo &op, const std::string &device) {
-    static const bool listed =
-        [] {  // a library of other ops may have filled the table with its own
-            list_all_ops(op_table());
-            return true;
-        }();
+    list_kit_ops();
     const std::string &name = op.record->name;
-    const OpPtr source = listed ? op_table().make(name) : nullptr;
+    const OpPtr source = op_table().make(name);
     std::vector<MissingKernel> all;
     for (const std::string &dtypes : op.record->dtypes) {
         if (!has_kernel(op, "cpu", dtypes)) continue;

@@ -154,7 +154,7 @@ check::Case case_of(const Op &op) {
     return {op, op.samples[0], op.dtypes[0], 1};
 }
 OpPtr op_of(const OpInfo &op) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     return op_table().make(op.record->name);
 }
 

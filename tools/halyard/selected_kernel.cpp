@@ -38,7 +38,7 @@ SelectedKernel::SelectedKernel(const KernelOptions &o)
     : op(op_with_kernels(o.op)),
       problem(op, problem_of(o, op.record), dtype_set(op.record, o.dtype)) {
     const Target target("cpu", o.isa, variant_called(op.record, o.variant));
-    list_all_ops(op_table());
+    list_kit_ops();
     plan = make_plan(op, metas_of(problem), problem.attrs);
     if (!plan.kernel)
         throw DispatchError(o.op, "nothing is to be computed for '" + problem.text + "'");

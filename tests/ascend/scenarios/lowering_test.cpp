@@ -38,7 +38,7 @@ struct Call {
 };
 
 Compiled compiled(const Call &c, bool strict = false) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     auto call = std::make_shared<FixedCall>();
     for (auto &e : c.inputs)
         call->inputs.push_back(dense(e));

@@ -25,7 +25,7 @@ namespace halyard::check {
 namespace {
 
 OpPtr op_of(const std::string &name) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     return op_table().make(name);
 }
 

@@ -23,7 +23,7 @@ struct Call {
 };
 
 Instance instance_of(const Call &c) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     auto call = std::make_shared<FixedCall>();
     const auto dense = [](const std::vector<int> &outermost_first) {
         FixedCall::Layout l;

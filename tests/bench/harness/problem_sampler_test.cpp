@@ -19,7 +19,7 @@ namespace {
 
 struct Sampler : testing::Test {
     static void SetUpTestSuite() {
-        if (!op_table().make("matmul")) list_all_ops(op_table());
+        list_kit_ops();
     }
     static std::vector<DrawnProblem> drawn(const SampleRequest &request, int problems) {
         ProblemSampler sampler(all_networks(), request);

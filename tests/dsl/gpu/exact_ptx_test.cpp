@@ -39,7 +39,7 @@ TEST(ExactPtx, StatesTheThreadsOfABlock) {
 }
 
 TEST(ExactPtx, IsWhatAKernelIsCompiledTo) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const auto ptx = [](const std::string &op) {
         Instance i;
         i.backend = "cuda";

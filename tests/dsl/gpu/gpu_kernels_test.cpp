@@ -39,7 +39,7 @@ struct Centered : Op {
 };
 
 TEST(GpuKernels, EveryOpHasThemForF32AndIntegers) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     int pairs = 0;
     for (const std::string &name : op_table().names()) {
         const OpPtr op = op_table().make(name);
@@ -71,7 +71,7 @@ TEST(GpuKernels, AnOpWithoutAScheduleIsDistributedOverThreads) {
 }
 
 TEST(GpuKernels, OfHalfFloatsGiveWhatReferencesGive) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     for (const char *name : {"relu", "softmax", "matmul", "reduce_sum", "max_pool2d_dx"}) {
         const OpPtr op = op_table().make(name);
         const check::Report r = check::run_check(*op, "device", check::check_device, {});

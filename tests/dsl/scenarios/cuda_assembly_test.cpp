@@ -26,7 +26,7 @@ std::string ptx_of(const std::string &name, const std::string &path) {
 
 // The floor of a negative subnormal is -1.
 TEST(Cuda, RoundingTakesNoSubnormalForZero) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const TemporaryFolder folder("halyard_ptx");
     for (const char *op : {"floor", "ceil", "floor_div"}) {
         const std::string code = ptx_of(op, folder.path / "code.ptx");
@@ -40,7 +40,7 @@ TEST(Cuda, RoundingTakesNoSubnormalForZero) {
 // of every 16th.
 TEST(Cuda, EveryGpuOpIsAssembled) {
     if (std::system("ptxas --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no ptxas";
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const TemporaryFolder folder("halyard_ptx");
     const int step = std::getenv("HALYARD_ALL_PTX") ? 1 : 16;
     int assembled = 0, seen = 0;

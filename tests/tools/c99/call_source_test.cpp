@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 void list_ops() {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
 }
 
 Case case_of(const std::string &op, const std::string &sample, const std::string &dtypes = "f32") {

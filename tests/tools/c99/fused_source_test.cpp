@@ -43,7 +43,7 @@ Tensor numbers(const Shape &shape, uint64_t seed) {
 // A function of one tensor as a graph, with what it gives for x.
 struct Captured {
     template<class F> Captured(const F &f, const Shape &shape) : x(numbers(shape, 3)) {
-        if (op_table().names().empty()) list_all_ops(op_table());
+        list_kit_ops();
         graph::Capture capture("call", {x});
         expected = capture.run(
             [&](std::span<const Tensor> in) { return std::vector<Tensor>{f(in[0])}; })[0];

@@ -47,11 +47,6 @@ template<class T> T registered() {
     return T();
 }
 
-// The tests above add ops of their own to the table.
-void list_ops_of_the_kit() {
-    if (!op_table().make("floor")) list_all_ops(op_table());
-}
-
 Report run(const Op &op) {
     Report r = run_check(op, "cuda", check_cuda, {});
     r.op = op.name;
@@ -95,7 +90,7 @@ TEST(CudaCheck, FindsWrongNumbersThatNoSampleHas) {
 
 // Halide's own PTX flushes subnormals here (dsl/gpu/exact_ptx.h).
 TEST(CudaCheck, FloorAndCeilKeepSubnormals) {
-    list_ops_of_the_kit();
+    list_kit_ops();
     for (const auto &[name, below, above] :
          {std::tuple("floor", -1.0f, 0.0f), {"ceil", 0.0f, 1.0f}}) {
         const OpPtr op = op_table().make(name);
@@ -112,7 +107,7 @@ TEST(CudaCheck, FloorAndCeilKeepSubnormals) {
 // Runs the kernels of every op, which takes minutes, if HALYARD_ALL_PTX is set, else those
 // of every 16th op.
 TEST(CudaCheck, OpsGiveWhatTheirReferencesGive) {
-    list_ops_of_the_kit();
+    list_kit_ops();
     const int step = std::getenv("HALYARD_ALL_PTX") ? 1 : 16;
     int pairs = 0, ran = 0, seen = 0, samples = 0;
     for (const std::string &name : op_table().names()) {

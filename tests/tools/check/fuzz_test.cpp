@@ -178,7 +178,7 @@ TEST(Fuzz, FindsAFaultInOneElement) {
 }
 
 TEST(Fuzz, PastFaultsStayFixed) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     struct Fault {
         const char *op, *call, *dtypes = "f32";
     };
@@ -235,7 +235,7 @@ TEST(Fuzz, PastFaultsStayFixed) {
 }
 
 TEST(Case, ChannelsMayBeLast) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const OpPtr op = op_table().make("max_pool2d");
     const Case c(*op, "n=2 c=3 h=5 w=7 data_format=NHWC", "f32", 1);
     EXPECT_EQ(c.in[0].shape(), (Shape{2, 5, 7, 3}));
@@ -287,7 +287,7 @@ TEST(Fuzz, EveryValueOf16BitsIsChecked) {
 // e^(-x^2) is the product of two exponentials, because an error of one ulp in x^2 would be x^2
 // ulps. Where x is broadcast LLVM joined them to one.
 TEST(Fuzz, ExponentialsOfScalarsAreNotJoined) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const OpPtr op = op_table().make("erfc_dx");
     const std::string call = "f64/" + least_isa() + " d0=1 d1=300 d2=7 x:still2 wide seed:700";
     EXPECT_EQ(run_fuzz_case(*op, parse_fuzz_case(*op, call)), "");
@@ -295,7 +295,7 @@ TEST(Fuzz, ExponentialsOfScalarsAreNotJoined) {
 
 // LLVM took no f16 for a NaN where the processor converts them.
 TEST(Fuzz, NanBecomesTheInteger0) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const OpPtr op = op_table().make("cast");
     int calls = 0;
     for (const std::string from : {"f16", "bf16", "f32", "f64"}) {
@@ -315,7 +315,7 @@ TEST(Fuzz, NanBecomesTheInteger0) {
 
 // Each product is the same, so that roundings add up: a is constant along k, and b is constant.
 TEST(Fuzz, ConstantInputsHaveEqualTerms) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const OpPtr op = op_table().make("matmul");
     const std::string call = "f32/" + least_isa() +
                              " g=1 k=300 m=9 n=33 transpose_b=1 a:still2 "

@@ -14,7 +14,7 @@ namespace {
 class GuardPages : public testing::Test {
 protected:
     void SetUp() override {
-        if (op_table().names().empty()) list_all_ops(op_table());
+        list_kit_ops();
         add = op_table().make("add");
     }
     // Places a[7], b[7] and y[7] between guards, with b in a's memory if `together`.

@@ -23,7 +23,7 @@ bool has(const std::vector<std::string> &list, const std::string &s) {
 }
 
 OpPtr op_of(const std::string &name) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     return op_table().make(name);
 }
 

@@ -60,7 +60,7 @@ TEST(RemoteKit, SaysHowItsProgramEnds) {
 }
 
 Report checked(const std::string &name) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     const OpPtr op = op_table().make(name);
     Options o;
     o.kit = &kit();

@@ -200,7 +200,7 @@ int bench_suite(const BenchOptions &o) {
     if (all.selection.threads.empty()) all.selection.threads = {1, 2};
     if (all.timing.rounds == 0) all.timing.rounds = 9;
     if (all.timing.min_time == 0) all.timing.min_time = 0.01;
-    list_all_ops(op_table());
+    list_kit_ops();
     begin();
     return run_suite(all) ? 0 : 1;
 }
@@ -213,7 +213,7 @@ int bench_sample(const BenchOptions &o) {
     if (all.selection.threads.empty()) all.selection.threads = {threads()};
     if (all.timing.rounds == 0) all.timing.rounds = 9;
     if (all.timing.min_time == 0) all.timing.min_time = 0.002;
-    list_all_ops(op_table());
+    list_kit_ops();
     if (!o.list) begin();
     return run_sample(all) ? 0 : 1;
 }
@@ -225,7 +225,7 @@ int bench_on_ascend(const BenchOptions &o) {
     std::vector<std::string> problems;
     for (auto &c : problem_lines(o))
         problems.push_back(c.problem);
-    list_all_ops(op_table());
+    list_kit_ops();
     simulated_device().use_chip(o.device);
     return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
 }
@@ -238,7 +238,7 @@ int bench(BenchOptions o) {
     }
     if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
     if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
-    list_all_ops(op_table());
+    list_kit_ops();
     const auto lines = problem_lines(o);
 
     begin();

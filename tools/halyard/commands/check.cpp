@@ -59,7 +59,7 @@ void set_fuzz(check::Options &options, const std::string &text) {
 }
 
 int rerun_fuzz_case(const std::string &name, const std::string &text) {
-    list_all_ops(op_table());
+    list_kit_ops();
     const OpPtr op = op_table().make(library().at(name).record.name);
     if (!op || op->form == Form::composite)
         throw AttrError(name, "has no kernel of its own to fuzz");
@@ -329,7 +329,7 @@ int check_ops(const CheckOptions &o) {
         return rerun_fuzz_case(o.ops[0], o.fuzz_case);
     }
     const check::Options options = options_of(o);
-    list_all_ops(op_table());
+    list_kit_ops();
     if (is_ascend(o.device)) simulated_device().use_chip(o.device);
     std::vector<std::string> named;
     for (auto &name : o.ops)

@@ -20,7 +20,7 @@ struct CompileOptions {
 };
 
 int run_compile(const CompileOptions &o) {
-    list_all_ops(op_table());
+    list_kit_ops();
     exporting::Project project;
     project.folder = o.out;
     project.name = o.name;

@@ -111,7 +111,7 @@ std::string project_name(const ExportOptions &o, bool is_of_network) {
 }
 
 int run_export(const ExportOptions &o, const CLI::App &sub) {
-    list_all_ops(op_table());
+    list_kit_ops();
     const bool is_of_network = exports_network(o);
     check_options(o, sub, is_of_network);
     const exporting::Project project{o.out, project_name(o, is_of_network),

@@ -47,7 +47,7 @@ void write_json(const std::string &file, const nlohmann::ordered_json &found) {
 int run_fuse(FuseOptions o) {
     if (o.background) go_to_background();
     library();
-    list_all_ops(op_table());
+    list_kit_ops();
     o.request.isa = o.isa.empty() ? active_isa() : isa_of(o.isa);
     FusedChain chain(o.request);
     chain.compile();

@@ -160,7 +160,7 @@ std::string headline(const Kernel &k, const std::string &comment) {
 int lower(const LowerOptions &o) {
     const OpRecord &op = op_with_kernels(o.op).record;
     const TextForm &form = text_form(o.to);
-    list_all_ops(op_table());
+    list_kit_ops();
     Instance i = instance_of(op, form, o);
     if (i.backend != "ascend") i.tunables = tunables_from(op.name, i, o.tunables);
     i.fault = o.fault;

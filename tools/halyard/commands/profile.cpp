@@ -191,7 +191,7 @@ void add_profile(CLI::App &app, Run &selected) {
             refuse(*sub, "with --device " + o->device, {"--isa", "--picks", "--time"});
         selected = [o] {
             if (!is_ascend(o->device)) return profile(*o);
-            list_all_ops(op_table());
+            list_kit_ops();
             simulated_device().use_chip(o->device);
             profile_ascend(o->kernel.op, o->kernel.shape, o->kernel.dtype, o->kernel.variant,
                            o->trace);

@@ -164,7 +164,7 @@ int print_device_schedules(const TuneOptions &o, const std::string &name,
 int run(TuneOptions o) {
     if (!o.merge.empty()) return merge_records(o);
     if (!o.diff.empty()) return diff_records(o);
-    list_all_ops(op_table());
+    list_kit_ops();
     if (o.stale) return list_stale(o);
     if (o.ops.empty()) throw AttrError("tune", "names no op");
     if (o.threads.empty()) o.threads = {1};

@@ -19,7 +19,7 @@ namespace {
 using dv::test::Folder;
 
 OpPtr op_of(const std::string &name) {
-    if (op_table().names().empty()) list_all_ops(op_table());
+    list_kit_ops();
     return op_table().make(name);
 }
 
