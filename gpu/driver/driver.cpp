@@ -10,10 +10,13 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "gpu/machine/machine.h"
+#include "gpu/model/launch_time.h"
+#include "gpu/model/live_registers.h"
 #include "registry/base/error.h"
 
 namespace {
@@ -92,6 +95,8 @@ struct Device {
     int64_t calls = 0, failing_call = 0;
     int failure = success;
     bool initialized = false;
+    bool notes_launches = false;
+    std::vector<ptx::LaunchFacts> launches;
     std::string findings, shown;
 };
 
@@ -262,6 +267,11 @@ std::vector<uint8_t> arguments_of(const ptx::Entry &entry, void *const *values) 
 int launch(Device &d, const ptx::Program &program, const ptx::LaunchShape &shape,
            void *const *values) {
     const auto found = d.machine.launch(program, shape, arguments_of(*program.entry, values));
+    if (d.notes_launches) {
+        d.launches.push_back({program.name, shape, d.machine.last_launch(),
+                              program.shared_bytes + shape.dynamic_shared,
+                              ptx::live_registers(*program.entry)});
+    }
     for (const ptx::Finding &f : found) {
         d.note(text_of(f));
         if (ptx::ends_launch(f.fault)) d.failed = result_of(f.fault);
@@ -305,6 +315,9 @@ std::string text_of(const ptx::Counts &c) {
     line("load_sectors", c.load_sectors);
     line("global_stores", c.global_stores);
     line("store_sectors", c.store_sectors);
+    line("lines", c.lines);
+    line("block_sectors", c.block_sectors);
+    line("launch_sectors", c.launch_sectors);
     line("shared_requests", c.shared_requests);
     line("shared_wavefronts", c.shared_wavefronts);
     line("least_wavefronts", c.least_wavefronts);
@@ -314,9 +327,33 @@ std::string text_of(const ptx::Counts &c) {
     return text;
 }
 
+// Returns the line of a launch on the GPU.
+std::string line_of(const ptx::GpuProfile &gpu, const ptx::LaunchFacts &launch) {
+    const ptx::LaunchTime t = modelled_time(gpu, launch);
+    std::ostringstream line;
+    line << t.microseconds << " " << t.blocks_at_once << " " << t.occupancy << " " << t.dram_share
+         << " " << launch.kernel << " " << t.bound << "\n";
+    return line.str();
+}
+
 }  // namespace
 
 extern "C" {
+
+const char *halyard_cuda_model_times(const char *gpu) {
+    Device &d = Device::get();
+    const std::lock_guard lock(d.mutex);
+    d.notes_launches = true;
+    d.shown.clear();
+    try {
+        for (const ptx::LaunchFacts &launch : d.launches)
+            d.shown += line_of(ptx::GpuProfile::named(gpu), launch);
+    } catch (const Error &e) {
+        d.note(e.what());
+    }
+    d.launches.clear();
+    return d.shown.c_str();
+}
 
 const char *halyard_cuda_model_findings() {
     Device &d = Device::get();

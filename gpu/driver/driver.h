@@ -13,6 +13,12 @@ const char *halyard_cuda_model_findings();
 // "OPCODE warps lanes" for each opcode. The text lives until the next call.
 const char *halyard_cuda_model_counts();
 
+// Returns how long the launches since the last call would take on a GPU (gpu/model/launch_time.h),
+// which is a model's answer: a line "MICROSECONDS BLOCKS_AT_ONCE OCCUPANCY DRAM_SHARE KERNEL BOUND"
+// for each. Launches are noted from the first call on. Returns "" for a GPU without a profile. The
+// text lives until the next call.
+const char *halyard_cuda_model_times(const char *gpu);
+
 // Returns the number of calls so far that a context is needed for.
 int64_t halyard_cuda_model_calls();
 // Makes one of the next such calls, counted from 1, fail with this CUresult. All that follow fail

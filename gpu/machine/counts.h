@@ -16,8 +16,12 @@ struct Counts {
     uint64_t warp_instructions = 0, lane_instructions = 0;
     uint64_t branches = 0, divergent_branches = 0;  // of warps
     uint64_t barriers = 0;                          // of blocks
-    // A request is a warp's access. A sector is 32 bytes of global memory, aligned to 32.
-    uint64_t global_loads = 0, global_stores = 0, load_sectors = 0, store_sectors = 0;
+    // A request is a warp's access. A sector is 32 bytes of global memory, aligned to 32; a line is
+    // four of them.
+    uint64_t global_loads = 0, global_stores = 0, load_sectors = 0, store_sectors = 0, lines = 0;
+    // The sectors that a block touches, each counted once: added over the blocks, and over the
+    // launch.
+    uint64_t block_sectors = 0, launch_sectors = 0;
     // Shared memory answers a request in one wavefront, or more if its bytes need several words of
     // a bank.
     uint64_t shared_requests = 0, shared_wavefronts = 0, least_wavefronts = 0;

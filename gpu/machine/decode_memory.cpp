@@ -2,6 +2,7 @@
 // or wavefronts are counted.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "gpu/machine/decoder.h"
 #include "gpu/machine/lanes.h"
@@ -10,7 +11,7 @@
 namespace halyard::ptx {
 namespace {
 
-constexpr uint64_t sector_bytes = 32, bank_bytes = 4, banks = 32;
+constexpr uint64_t sector_bytes = 32, sectors_of_line = 4, bank_bytes = 4, banks = 32;
 
 std::string text_of(const Index3 &i) {
     return "(" + std::to_string(i[0]) + "," + std::to_string(i[1]) + "," + std::to_string(i[2]) +
@@ -81,8 +82,8 @@ public:
         write(launch_.shared, shared(lane), lane, launch_.run, value);
     }
 
-    // Returns how many sectors the lanes' accesses touch.
-    uint64_t sectors(uint32_t mask) const {
+    // Counts the sectors and lines that the lanes' accesses touch. Returns the sectors.
+    uint64_t count_sectors(uint32_t mask) {
         std::array<uint64_t, lanes> seen;
         size_t count = 0;
         for_lanes(mask, [&](uint32_t lane) {
@@ -92,6 +93,15 @@ public:
                 if (seen[k] == sector) return;
             seen[count++] = sector;
         });
+        const auto sectors = std::span(seen).first(count);
+        for (size_t k = 0; k < count; k++) {
+            const uint64_t line = sectors[k] / sectors_of_line;
+            const auto is_of_line = [&](uint64_t s) { return s / sectors_of_line == line; };
+            launch_.counts.lines += std::ranges::none_of(sectors.first(k), is_of_line);
+            const TouchedSectors::Before before = launch_.touched.touch(sectors[k], launch_.run);
+            launch_.counts.block_sectors += before != TouchedSectors::Before::touched_by_block;
+            launch_.counts.launch_sectors += before == TouchedSectors::Before::untouched;
+        }
         return count;
     }
 
@@ -229,7 +239,7 @@ template<class T> void load_global(const Step &s, Warp &w, uint32_t mask) {
     Request r(s, w, uint32_t(sizeof(T)) * s.count);
     Counts &counts = w.launch->counts;
     counts.global_loads++;
-    counts.load_sectors += r.sectors(mask);
+    counts.load_sectors += r.count_sectors(mask);
     for_lanes(mask, [&](uint32_t lane) { keep<T>(s, w, lane, r.global_load(lane)); });
 }
 
@@ -237,7 +247,7 @@ template<class T> void store_global(const Step &s, Warp &w, uint32_t mask) {
     Request r(s, w, uint32_t(sizeof(T)) * s.count);
     Counts &counts = w.launch->counts;
     counts.global_stores++;
-    counts.store_sectors += r.sectors(mask);
+    counts.store_sectors += r.count_sectors(mask);
     for_lanes(mask, [&](uint32_t lane) { r.global_store(lane, value_of<T>(s, w, lane).data()); });
 }
 

@@ -7,6 +7,7 @@
 #include "gpu/machine/finding.h"
 #include "gpu/machine/memory.h"
 #include "gpu/machine/program.h"
+#include "gpu/machine/touched_sectors.h"
 
 namespace halyard::ptx {
 
@@ -42,6 +43,7 @@ struct Launch {
     std::vector<Executed> executed;  // by step
     std::vector<Finding> findings;
     Buffer *last = nullptr;  // the buffer of the last access
+    TouchedSectors touched;
 
 private:
     std::map<std::pair<Fault, const Step *>, size_t> reported_;  // the finding

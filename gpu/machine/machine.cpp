@@ -287,6 +287,9 @@ void Counts::add(const Counts &o) {
     global_stores += o.global_stores;
     load_sectors += o.load_sectors;
     store_sectors += o.store_sectors;
+    lines += o.lines;
+    block_sectors += o.block_sectors;
+    launch_sectors += o.launch_sectors;
     shared_requests += o.shared_requests;
     shared_wavefronts += o.shared_wavefronts;
     least_wavefronts += o.least_wavefronts;
@@ -310,7 +313,8 @@ std::vector<Finding> Machine::launch(const Program &p, const LaunchShape &shape,
     }
     next_run_ = launch.run + 1;
     sum_up(launch);
-    counts_.add(launch.counts);
+    last_launch_ = std::move(launch.counts);
+    counts_.add(last_launch_);
     return std::move(launch.findings);
 }
 

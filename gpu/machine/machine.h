@@ -56,11 +56,12 @@ public:
 
     const Counts &counts() const { return counts_; }
     void reset_counts() { counts_ = {}; }
+    const Counts &last_launch() const { return last_launch_; }
     // The branches that the warps of a launch may execute.
     void set_limit(uint64_t branches) { limit_ = branches; }
 
 private:
-    Counts counts_;
+    Counts counts_, last_launch_;
     uint64_t next_run_ = 2;  // 1 is the host's
     uint64_t limit_ = uint64_t(1) << 33;
 };

@@ -23,6 +23,7 @@
 #include "registry/dispatch/simulated.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
+#include "tools/halyard/commands/bench_cuda.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/option.h"
 
@@ -31,7 +32,7 @@ using namespace bench;
 namespace {
 
 struct BenchOptions {
-    std::string op, dtype, device, json, set, suite, group, out;
+    std::string op, dtype, device, model, json, set, suite, group, out;
     std::vector<std::string> shapes, pair;  // pair: --compare A B
     Selection selection;
     Timing timing;
@@ -229,6 +230,21 @@ int bench_on_ascend(const BenchOptions &o) {
     simulated_device().use_chip(o.device);
     return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
 }
+
+int bench_on_cuda(const BenchOptions &o) {
+    if (o.op.empty())
+        throw AttrError("bench", "--device cuda times one op at a time, and none is named");
+    if (o.model.empty()) {
+        throw AttrError("bench", "--device cuda needs --model a6000, a100 or h100: kernels run on "
+                                 "the PTX machine, and a model of that GPU times them");
+    }
+    std::vector<std::string> problems;
+    for (auto &c : problem_lines(o))
+        problems.push_back(c.problem);
+    list_kit_ops();
+    return bench_cuda(op_with_kernels(o.op).record.name, problems, o.dtype, o.model) ? 0 : 1;
+}
+
 int bench(BenchOptions o) {
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
@@ -272,6 +288,7 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
                 "--all-picks", "--wait-quiet"});
     } else
         refuse(sub, "without --sample", {"--seed", "--max-mb", "--max-mops", "--list"});
+    if (o.device != "cuda") refuse(sub, "without --device cuda", {"--model"});
     if (o.list) refuse(sub, "with --list", {"--out", "--json", "--peers", "--threads"});
     if (!o.suite.empty()) {
         refuse(sub, "with --suite",
@@ -280,6 +297,9 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     } else if (is_ascend(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"op", "--shape", "--shapes", "--dtype", "--device"});
+    } else if (o.device == "cuda") {
+        refuse_idle(sub, "with --device cuda",
+                    {"op", "--shape", "--shapes", "--dtype", "--device", "--model"});
     } else if (o.sample == 0)
         refuse(sub, "without --suite or --sample", {"--group", "--out"});
     if (o.selection.frameworks.empty()) refuse(sub, "without --peers", {"--python"});
@@ -306,8 +326,10 @@ void add_problem_options(CLI::App *sub, BenchOptions *o) {
                     "Write the results of a suite or a sample to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device,
-                    ascend_names() + ": simulated, in cycles; default: cpu")
-        ->check(cpu_or_ascend());
+                    ascend_names() + ": simulated, in cycles; cuda: with --model; default: cpu")
+        ->check(cpu_or_ascend() | CLI::IsMember({"cuda"}));
+    sub->add_option("--model", o->model,
+                    "With --device cuda: the GPU that a model of time stands for: a6000, a100, h100");
 }
 
 // Declares the options of --sample.
@@ -389,7 +411,9 @@ void add_bench(CLI::App &app, Run &selected) {
         if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty()))
             throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
         selected = [o, suite] {
-            return suite ? bench_suite(*o) : is_ascend(o->device) ? bench_on_ascend(*o) : bench(*o);
+            if (suite) return bench_suite(*o);
+            if (o->device == "cuda") return bench_on_cuda(*o);
+            return is_ascend(o->device) ? bench_on_ascend(*o) : bench(*o);
         };
     });
 }

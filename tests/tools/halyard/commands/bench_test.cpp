@@ -36,6 +36,18 @@ struct Bench : Command {
     }
 };
 
+TEST_F(Bench, TimesCudaKernelsByAModel) {
+    const Result r = halyard("bench relu --device cuda --model h100 --shape \"d0=1 d1=1 d2=4096\"");
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find("relu f32, H100 SXM"), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("\nd0=1 d1=1 d2=4096 "), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("no GPU was measured"), std::string::npos) << r.out;
+    expect_rejected("bench relu --device cuda", "[bench] --device cuda needs --model");
+    expect_rejected("bench relu --device cuda --model b200",
+                    "[gpu] no profile 'b200'; known: a6000, a100, h100");
+    expect_rejected("bench relu --model h100", "[bench] --model does nothing without --device cuda");
+}
+
 // The file has the fields that Google Benchmark's compare.py reads, and ours.
 TEST_F(Bench, WritesFilesThatCompareReads) {
     const auto file = benchmarks("softmax --shape \"n=16 c=64\" --rounds 8 --min-time 0.0005");

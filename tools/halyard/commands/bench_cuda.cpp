@@ -1,0 +1,99 @@
+#include "tools/halyard/commands/bench_cuda.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "bench/harness/expected.h"
+#include "bench/harness/op_call.h"
+#include "bench/harness/problem_instance.h"
+#include "gpu/model/gpu_profile.h"
+#include "registry/dispatch/cuda_driver.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/force.h"
+#include "registry/op/op_record.h"
+#include "tools/check/cuda_model.h"
+
+namespace halyard::command {
+namespace {
+
+struct Launch {
+    double microseconds = 0;
+    int blocks = 0;
+    double occupancy = 0, dram_share = 0;
+    std::string kernel, bound;
+};
+
+// Returns the launches since the last call. Throws DeviceError if the driver is no model.
+std::vector<Launch> launches_on(const std::string &gpu) {
+    const auto times = reinterpret_cast<const char *(*)(const char *)>(
+        cuda_symbol("halyard_cuda_model_times"));
+    if (!times) throw DeviceError("bench", "the CUDA driver is a real one, --model has no use");
+    std::istringstream text(times(gpu.c_str()));
+    std::vector<Launch> all;
+    for (std::string line; std::getline(text, line);) {
+        std::istringstream words(line);
+        Launch l;
+        words >> l.microseconds >> l.blocks >> l.occupancy >> l.dram_share >> l.kernel >> std::ws;
+        std::getline(words, l.bound);
+        all.push_back(l);
+    }
+    return all;
+}
+
+// Prints the line of a call's launches. The longest one says what binds.
+void print_row(const std::string &label, const std::vector<Launch> &launches) {
+    double sum = 0, dram = 0;
+    for (const Launch &l : launches) {
+        sum += l.microseconds;
+        dram += l.dram_share * l.microseconds;
+    }
+    const Launch &longest = *std::ranges::max_element(launches, {}, &Launch::microseconds);
+    std::printf("%-44s %8zu %10.2f %6.0f %% %7d %6.0f %%  %s", label.c_str(), launches.size(), sum,
+                100 * dram / sum, longest.blocks, 100 * longest.occupancy, longest.bound.c_str());
+}
+
+// Makes the call, prints its line, and returns whether it is right.
+bool time_problem(const bench::ProblemInstance &t, const std::string &gpu) {
+    launches_on(gpu);
+    std::vector<Tensor> out = outputs_of(t);
+    const bench::Expected expected(t, out);
+    {
+        const Force force(host_isa(), "", "cuda");
+        dispatch_into(t.op, t.in, t.attrs, out);
+    }
+    std::string wrong = expected.known() ? expected.judge(out).violation : "";
+    const std::vector<std::string> found = check::cuda_findings();
+    if (wrong.empty() && !found.empty()) wrong = found[0];
+    const std::vector<Launch> launches = launches_on(gpu);
+    if (launches.empty())
+        std::printf("%-44s no launch", t.text.c_str());
+    else
+        print_row(t.text, launches);
+    std::printf("%s%s\n", wrong.empty() ? "" : "  ", wrong.c_str());
+    return wrong.empty();
+}
+
+}  // namespace
+
+bool bench_cuda(const std::string &name, const std::vector<std::string> &problems,
+                const std::string &dtype, const std::string &gpu) {
+    const ptx::GpuProfile &profile = ptx::GpuProfile::named(gpu);
+    const RegisteredOp &op = bench::op_with_kernels(name);
+    const std::string dtypes = bench::dtype_set(op.record, dtype);
+    check::open_cuda_model();
+    std::printf("%-44s %8s %10s %8s %7s %8s  %s\n",
+                (name + " " + dtypes + ", " + profile.description).c_str(), "launches", "us",
+                "of DRAM", "blocks", "threads", "bound by");
+    bool is_right = true;
+    for (const std::string &problem : problems)
+        is_right &= time_problem(bench::ProblemInstance(op, problem, dtypes), gpu);
+    std::printf("Microseconds are a model's (docs/gpu.md), from what the PTX machine counted: no "
+                "GPU was measured, and launches by the host are not part of them.\n"
+                "of DRAM: the share of that time which the least traffic with DRAM needs. Of the "
+                "longest launch: blocks at once on a multiprocessor, the share of its threads, and "
+                "what takes longest.\n");
+    return is_right;
+}
+
+}  // namespace halyard::command
