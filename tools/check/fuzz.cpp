@@ -263,8 +263,8 @@ private:
     int64_t extent(const std::vector<int64_t> &sizes) {
         if (!kernel_sizes_.empty() && chance(3)) return beside_kernel_size();
         // Dispatch sends no empty tensors to a device.
-        if (chance(2))
-            return one_of<int64_t>({device_.empty(), 1, 1, 2, 3, 5, 7, 13, 37, 64, 101, 131});
+        const int64_t least = device_.empty() ? 0 : 1;
+        if (chance(2)) return one_of<int64_t>({least, 1, 1, 2, 3, 5, 7, 13, 37, 64, 101, 131});
         const int64_t whole = one_of(sizes) * one_of<int64_t>({1, 1, 1, 2, 2, 3, 4});
         return std::max<int64_t>(1, whole + one_of<int64_t>({-1, 0, 0, 1, 1, 3}));
     }
