@@ -234,6 +234,18 @@ TEST(Fuzz, PastFaultsStayFixed) {
     }
 }
 
+TEST(Fuzz, SomeCallsHaveEmptyTensors) {
+    list_kit_ops();
+    const OpPtr op = op_table().make("add");
+    Options o;
+    o.fuzz_cases = 200;
+    int empty = 0;
+    make_random_calls(*op, o, 60, [&](const FuzzCase &c) {
+        empty += std::ranges::any_of(c.sample.dims, [](auto &dim) { return dim.second == 0; });
+    });
+    EXPECT_GT(empty, 5);
+}
+
 TEST(Case, ChannelsMayBeLast) {
     list_kit_ops();
     const OpPtr op = op_table().make("max_pool2d");
