@@ -48,7 +48,7 @@ hosts: build ## ops exported into PyTorch and MindSpore, with their gradients; f
 arm: build ## networks and ops as C99 on ARM64, ARM32A and a Cortex-M4, and the kit's tests and checks on AArch64, in QEMU; installs cross compilers
 	@scripts/arm.sh release
 
-test-gpu: build ## the checks of all CUDA kernels and a training, on a GPU; without one it says so
+test-gpu: build ## the checks of all CUDA kernels, a training and single ops, on a GPU; without one it says so
 	@scripts/gpu.sh
 
 format: ## rewrite the C++ sources with clang-format

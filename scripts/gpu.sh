@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/gpu.sh [op...]: CUDA kernels on a GPU: the checks of the ops, by default all, and a training beside the CPU's. Writes
+# scripts/gpu.sh [op...]: CUDA kernels on a GPU: the checks of the ops, by default all, a training and single ops beside the CPU's. Writes
 # bench/results/gpu.md. Without a GPU nothing is run, and that is said. HALYARD_CUDA_DRIVER names another driver than libcuda.so.1.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 export HALYARD_CUDA_DRIVER="${HALYARD_CUDA_DRIVER:-libcuda.so.1}"
@@ -21,6 +21,18 @@ trained() {
     echo "$(sed -n "s/^last epoch's mean loss [0-9.]*, //p" "$log") | $(grep -o '[0-9.]* ms/step' "$log" | tail -n 1)"
 }
 
+# What `halyard bench` prints of some ops, each beside the CPU's kernels.
+times() {
+    local op
+    if [ "$results" != "$measured" ]; then
+        echo "not measured: $device is no GPU"
+        return
+    fi
+    for op in relu exp add reduce_sum softmax layer_norm_kernel matmul conv2d; do
+        "$halyard" bench "$op" --device cuda --rounds 9 --min-time 0.005 || die "bench $op failed"
+    done
+}
+
 page() {
     cat <<END
 # CUDA kernels on $device
@@ -38,7 +50,11 @@ Training of LeNet-5 on the digits of the repository:
 | cuda | $on_cuda |
 | cpu | $on_cpu |
 
-Times of single ops are not measured: \`halyard bench\` takes no device.
+Single ops, \`halyard bench OP --device cuda\`; a time on the GPU is that of calls one after another, host included:
+
+\`\`\`
+$single_ops
+\`\`\`
 END
 }
 
@@ -54,5 +70,6 @@ mkdir -p "$work"
 "$halyard" check --device cuda "$@" | tee "$work/check"
 on_cuda="$(trained cuda)"
 on_cpu="$(trained cpu)"
+single_ops="$(times)"
 page >"$results"
 say "wrote $results"

@@ -34,7 +34,9 @@ struct BenchmarkCase {
     std::vector<double> seconds = {}, control_seconds = {};
     // Against the dispatched kernel with as many threads, or against the second case of --compare.
     std::optional<Comparison> relative = {};
-    Isa isa = Isa::baseline;                      // the level it may use
+    Isa isa = Isa::baseline;  // the level it may use
+    // "opencl" or "cuda" for the kernel of a GPU, whose roofs aren't known; "" for all others.
+    std::string device = {};
     std::map<std::string, double> counters = {};  // further numbers for the JSON file
     std::vector<benchmark::BenchmarkReporter::Run> runs = {};
 };
@@ -52,6 +54,7 @@ struct Selection {
     // Calls cycle through copies of the tensors that together are four times as large as the
     // last-level cache.
     bool cold = false;
+    std::string device = {};  // "opencl" or "cuda": also the kernel of that GPU
 };
 
 }  // namespace halyard::bench

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "bench/harness/op_call.h"
@@ -17,6 +18,7 @@
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
+#include "registry/gpu/gpu.h"
 
 namespace halyard::bench {
 namespace {
@@ -208,6 +210,46 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Selection 
     return all;
 }
 
+// Returns the GPU's kernel, whose tensors stay on the device. Its calls follow each other as a
+// program's do, and its time is that of all of them until the last is done. Without a kernel for
+// the call it returns nothing, and appends the reason to `rejected`.
+std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::string &device,
+                                         const Expected &expected, const std::vector<Tensor> &like,
+                                         int threads, std::vector<std::string> &rejected) {
+    gpu::Gpu &gpu = gpu::gpu(device);
+    BenchmarkCase all{device, threads, false, true, false, empty_like(like), {}};
+    all.device = device;
+    std::vector<Tensor> in;
+    for (const Tensor &x : t.in)
+        in.push_back(x.copy());
+    const auto calls = [&t, &gpu, device, in, out = all.out](int64_t count) {
+        const Force force(host_isa(), "", device);
+        const auto begin = std::chrono::steady_clock::now();
+        for (int64_t k = 0; k < count; k++)
+            dispatch_into(t.op, in, t.attrs, out);
+        gpu.synchronize();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    all.run = [calls] { calls(1); };
+    all.time_itself = [calls](double seconds) {
+        constexpr double most_growth = 16;
+        int64_t count = 1;
+        double taken = calls(count);
+        while (taken < seconds) {
+            count = int64_t(double(count) * std::clamp(1.2 * seconds / taken, 2.0, most_growth));
+            taken = calls(count);
+        }
+        return taken / double(count);
+    };
+    try {
+        judge(all, t, expected);
+    } catch (const DispatchError &e) {
+        rejected.push_back(device + ": " + e.what());
+        return std::nullopt;
+    }
+    return all;
+}
+
 }  // namespace
 
 std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
@@ -248,6 +290,10 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
             invalidate(bench_case.out);
             judge(bench_case, t, expected);
             all.push_back(std::move(bench_case));
+        }
+        if (!s.device.empty() && threads == s.threads[0]) {
+            if (auto on_device = device_case(t, s.device, expected, like, threads, rejected))
+                all.push_back(*std::move(on_device));
         }
         for (BenchmarkCase &bench_case : peer_cases(t, s, expected, copies, threads, rejected))
             all.push_back(std::move(bench_case));

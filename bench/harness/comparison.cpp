@@ -89,7 +89,7 @@ std::vector<std::string> regret_lines(const std::deque<BenchmarkCase> &cases) {
         if (!dispatched.dispatched || dispatched.seconds.empty()) continue;
         const BenchmarkCase *best = nullptr;
         for (const BenchmarkCase &s : cases) {
-            if (!s.peer && s.threads == dispatched.threads && s.relative &&
+            if (!s.peer && s.device.empty() && s.threads == dispatched.threads && s.relative &&
                 s.relative->answer == Comparison::faster &&
                 (!best || s.relative->ratio < best->relative->ratio))
                 best = &s;

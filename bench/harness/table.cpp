@@ -60,7 +60,9 @@ std::vector<Column> columns_of(const std::deque<BenchmarkCase> &cases, const Roo
          }},
         {"of the roof",
          [&roofline](const BenchmarkCase &s) {
-             return share_text(roofline.bound(s.isa, s.threads), least(s.seconds));
+             return s.device.empty()
+                        ? share_text(roofline.bound(s.isa, s.threads), least(s.seconds))
+                        : "";
          },
          true},
         {"error",

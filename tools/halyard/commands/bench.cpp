@@ -20,6 +20,7 @@
 #include "dsl/op.h"
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
+#include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/simulated.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
@@ -30,6 +31,10 @@
 namespace halyard::command {
 using namespace bench;
 namespace {
+
+bool is_gpu(const std::string &device) {
+    return device == "opencl" || device == "cuda";
+}
 
 struct BenchOptions {
     std::string op, dtype, device, model, json, set, suite, group, out;
@@ -69,6 +74,7 @@ std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
                        " --threads " + join(s.threads, ",");
     if (!o.dtype.empty()) text += " --dtype " + o.dtype;
     if (!s.variant.empty()) text += " --variant " + s.variant;
+    if (!s.device.empty()) text += " --device " + s.device;
     if (s.tunables) text += " --all-picks";
     if (s.cold) text += " --cold";
     if (!s.frameworks.empty())
@@ -85,6 +91,7 @@ void add_counters(std::deque<BenchmarkCase> &cases, const Roofline &roofline) {
         s.counters["flops"] = roofline.operations();
         s.counters["least_flops"] = roofline.least_operations();
         s.counters["bytes"] = roofline.bytes();
+        if (!s.device.empty()) continue;
         const roofs::Bound bound = roofline.bound(s.isa, s.threads);
         if (bound.by.empty()) continue;
         s.counters["roof_seconds"] = bound.seconds;
@@ -231,18 +238,24 @@ int bench_on_ascend(const BenchOptions &o) {
     return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
 }
 
-int bench_on_cuda(const BenchOptions &o) {
-    if (o.op.empty())
-        throw AttrError("bench", "--device cuda times one op at a time, and none is named");
-    if (o.model.empty()) {
-        throw AttrError("bench", "--device cuda needs --model a6000, a100 or h100: kernels run on "
-                                 "the PTX machine, and a model of that GPU times them");
-    }
+int bench_by_model(const BenchOptions &o) {
+    if (o.op.empty()) throw AttrError("bench", "--model times one op at a time, and none is named");
     std::vector<std::string> problems;
     for (auto &c : problem_lines(o))
         problems.push_back(c.problem);
     list_kit_ops();
     return bench_cuda(op_with_kernels(o.op).record.name, problems, o.dtype, o.model) ? 0 : 1;
+}
+
+
+// Selects the GPU that --device names. Throws DeviceError if it is the model of one.
+void select_device(BenchOptions &o) {
+    if (!is_gpu(o.device)) return;
+    if (o.device == "cuda" && cuda_symbol("halyard_cuda_model_times")) {
+        throw DeviceError("bench", "the CUDA driver is the PTX machine, which interprets kernels: "
+                                   "--model a6000, a100 or h100 models a GPU's time");
+    }
+    o.selection.device = o.device;
 }
 
 int bench(BenchOptions o) {
@@ -255,6 +268,7 @@ int bench(BenchOptions o) {
     if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
     if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
     list_kit_ops();
+    select_device(o);
     const auto lines = problem_lines(o);
 
     begin();
@@ -289,6 +303,7 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     } else
         refuse(sub, "without --sample", {"--seed", "--max-mb", "--max-mops", "--list"});
     if (o.device != "cuda") refuse(sub, "without --device cuda", {"--model"});
+    if (is_gpu(o.device)) refuse(sub, "with --device " + o.device, {"--cold", "--compare"});
     if (o.list) refuse(sub, "with --list", {"--out", "--json", "--peers", "--threads"});
     if (!o.suite.empty()) {
         refuse(sub, "with --suite",
@@ -297,8 +312,8 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     } else if (is_ascend(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"op", "--shape", "--shapes", "--dtype", "--device"});
-    } else if (o.device == "cuda") {
-        refuse_idle(sub, "with --device cuda",
+    } else if (!o.model.empty()) {
+        refuse_idle(sub, "with --model",
                     {"op", "--shape", "--shapes", "--dtype", "--device", "--model"});
     } else if (o.sample == 0)
         refuse(sub, "without --suite or --sample", {"--group", "--out"});
@@ -326,10 +341,13 @@ void add_problem_options(CLI::App *sub, BenchOptions *o) {
                     "Write the results of a suite or a sample to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device,
-                    ascend_names() + ": simulated, in cycles; cuda: with --model; default: cpu")
-        ->check(cpu_or_ascend() | CLI::IsMember({"cuda"}));
+                    ascend_names() +
+                        ": simulated, in cycles; opencl, cuda: also the kernel of that GPU; "
+                        "default: cpu")
+        ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda"}));
     sub->add_option("--model", o->model,
-                    "With --device cuda: the GPU that a model of time stands for: a6000, a100, h100");
+                    "With --device cuda: kernels run on the PTX machine, and a model says how long "
+                    "this GPU would take: a6000, a100, h100");
 }
 
 // Declares the options of --sample.
@@ -412,7 +430,7 @@ void add_bench(CLI::App &app, Run &selected) {
             throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
         selected = [o, suite] {
             if (suite) return bench_suite(*o);
-            if (o->device == "cuda") return bench_on_cuda(*o);
+            if (!o->model.empty()) return bench_by_model(*o);
             return is_ascend(o->device) ? bench_on_ascend(*o) : bench(*o);
         };
     });

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "registry/dispatch/device.h"
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -42,10 +43,29 @@ TEST_F(Bench, TimesCudaKernelsByAModel) {
     EXPECT_NE(r.out.find("relu f32, H100 SXM"), std::string::npos) << r.out;
     EXPECT_NE(r.out.find("\nd0=1 d1=1 d2=4096 "), std::string::npos) << r.out;
     EXPECT_NE(r.out.find("no GPU was measured"), std::string::npos) << r.out;
-    expect_rejected("bench relu --device cuda", "[bench] --device cuda needs --model");
+    expect_rejected("bench relu --device cuda --model h100 --threads 1",
+                    "[bench] --threads does nothing with --model");
+    setenv("HALYARD_CUDA_DRIVER", "libhalyard_cuda_model.so", 1);
+    expect_rejected("bench relu --device cuda", "[bench] the CUDA driver is the PTX machine");
+    unsetenv("HALYARD_CUDA_DRIVER");
     expect_rejected("bench relu --device cuda --model b200",
                     "[gpu] no profile 'b200'; known: a6000, a100, h100");
     expect_rejected("bench relu --model h100", "[bench] --model does nothing without --device cuda");
+}
+
+TEST_F(Bench, TimesTheKernelOfAGpuBesideTheCpus) {
+    if (opencl_devices() == 0) GTEST_SKIP() << "no OpenCL device";
+    const auto file = benchmarks("relu --device opencl --shape \"d0=1 d1=1 d2=4096\" --rounds 8 "
+                                 "--min-time 0.0005");
+    int runs = 0;
+    for (auto &run : file.at("benchmarks")) {
+        if (run.at("name").get<std::string>().find("opencl") == std::string::npos) continue;
+        runs++;
+        EXPECT_FALSE(run.contains("roof_share")) << "this machine's roofs are the CPU's";
+    }
+    EXPECT_GE(runs, 8);
+    expect_rejected("bench relu --device opencl --cold",
+                    "[bench] --cold does nothing with --device opencl");
 }
 
 // The file has the fields that Google Benchmark's compare.py reads, and ours.
