@@ -41,21 +41,47 @@ std::vector<Launch> launches_on(const std::string &gpu) {
     return all;
 }
 
+// Returns the bytes that loads and stores have moved since the last call, in whole sectors.
+double moved_bytes() {
+    constexpr double sector = 32;
+    const auto counts = reinterpret_cast<const char *(*)()>(
+        cuda_symbol("halyard_cuda_model_counts"));
+    if (!counts) return 0;
+    std::istringstream text(counts());
+    double sum = 0, value = 0;
+    std::string name;
+    for (std::string line; std::getline(text, line);) {
+        std::istringstream words(line);
+        words >> name >> value;
+        if (name == "load_sectors" || name == "store_sectors") sum += sector * value;
+    }
+    return sum;
+}
+
+double bytes_of(const std::vector<Tensor> &all) {
+    double sum = 0;
+    for (const Tensor &t : all)
+        sum += double(t.bytes());
+    return sum;
+}
+
 // Prints the line of a call's launches. The longest one says what binds.
-void print_row(const std::string &label, const std::vector<Launch> &launches) {
+void print_row(const std::string &label, const std::vector<Launch> &launches, double traffic) {
     double sum = 0, dram = 0;
     for (const Launch &l : launches) {
         sum += l.microseconds;
         dram += l.dram_share * l.microseconds;
     }
     const Launch &longest = *std::ranges::max_element(launches, {}, &Launch::microseconds);
-    std::printf("%-44s %8zu %10.2f %6.0f %% %7d %6.0f %%  %s", label.c_str(), launches.size(), sum,
-                100 * dram / sum, longest.blocks, 100 * longest.occupancy, longest.bound.c_str());
+    std::printf("%-44s %8zu %10.2f %6.0f %% %7.2f %7d %6.0f %%  %s", label.c_str(), launches.size(),
+                sum, 100 * dram / sum, traffic, longest.blocks, 100 * longest.occupancy,
+                longest.bound.c_str());
 }
 
 // Makes the call, prints its line, and returns whether it is right.
 bool time_problem(const bench::ProblemInstance &t, const std::string &gpu) {
     launches_on(gpu);
+    moved_bytes();
     std::vector<Tensor> out = outputs_of(t);
     const bench::Expected expected(t, out);
     {
@@ -66,10 +92,11 @@ bool time_problem(const bench::ProblemInstance &t, const std::string &gpu) {
     const std::vector<std::string> found = check::cuda_findings();
     if (wrong.empty() && !found.empty()) wrong = found[0];
     const std::vector<Launch> launches = launches_on(gpu);
+    const double traffic = moved_bytes() / (bytes_of(t.in) + bytes_of(out));
     if (launches.empty())
         std::printf("%-44s no launch", t.text.c_str());
     else
-        print_row(t.text, launches);
+        print_row(t.text, launches, traffic);
     std::printf("%s%s\n", wrong.empty() ? "" : "  ", wrong.c_str());
     return wrong.empty();
 }
@@ -82,15 +109,16 @@ bool bench_cuda(const std::string &name, const std::vector<std::string> &problem
     const RegisteredOp &op = bench::op_with_kernels(name);
     const std::string dtypes = bench::dtype_set(op.record, dtype);
     check::open_cuda_model();
-    std::printf("%-44s %8s %10s %8s %7s %8s  %s\n",
+    std::printf("%-44s %8s %10s %8s %7s %7s %8s  %s\n",
                 (name + " " + dtypes + ", " + profile.description).c_str(), "launches", "us",
-                "of DRAM", "blocks", "threads", "bound by");
+                "of DRAM", "traffic", "blocks", "threads", "bound by");
     bool is_right = true;
     for (const std::string &problem : problems)
         is_right &= time_problem(bench::ProblemInstance(op, problem, dtypes), gpu);
     std::printf("Microseconds are a model's (docs/gpu.md), from what the PTX machine counted: no "
                 "GPU was measured, and launches by the host are not part of them.\n"
-                "of DRAM: the share of that time which the least traffic with DRAM needs. Of the "
+                "of DRAM: the share of that time which the least traffic with DRAM needs. traffic: "
+                "bytes that loads and stores move, in sectors, over those of all tensors. Of the "
                 "longest launch: blocks at once on a multiprocessor, the share of its threads, and "
                 "what takes longest.\n");
     return is_right;
