@@ -124,19 +124,25 @@ private:
     const std::vector<Stage> stages_;
 };
 
+// Returns the sample with another extent of a dimension.
+std::string with_extent(const Sample &s, const std::string &dimension, int64_t extent) {
+    Sample other = s;
+    other.dims[dimension] = extent;
+    return text_of(other);
+}
+
 // Samples are small: of many ops none fills a block of 128 threads, for which kernels have loops of
-// their own. Returns a sample with each of its dimensions in turn as long as a block and a bit.
+// their own. Returns a sample with each of its dimensions in turn as long as a block and a bit, and
+// with rows of more than 64 x 64 terms, for which sums have one level more.
 std::vector<std::string> longer_samples(const Op &op) {
-    constexpr int64_t more_than_a_block = 131;
+    constexpr int64_t more_than_a_block = 131, long_row = 4099;
     const Sample s = parse_sample(op, op.samples[std::min<size_t>(1, op.samples.size() - 1)]);
     std::vector<std::string> all;
-    for (auto &[longer, old] : s.dims) {
-        std::string text;
-        for (auto &[name, extent] : s.dims)
-            text += name + "=" + std::to_string(name == longer ? more_than_a_block : extent) + " ";
-        for (auto &[attr, value] : s.attrs)
-            text += attr + "=" + value + " ";
-        all.push_back(text);
+    for (auto &[name, extent] : s.dims) {
+        all.push_back(with_extent(s, name, more_than_a_block));
+        const bool is_reduced = op.form == Form::reduction ? name == "r" || name == "s"
+                                                           : name == op.axis;
+        if (is_reduced) all.push_back(with_extent(s, name, long_row));
     }
     return all;
 }
