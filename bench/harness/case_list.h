@@ -5,8 +5,9 @@
 namespace halyard::bench {
 
 // Returns the kernels that accept the problem's tensors, best first, then the peers, for each
-// number of threads; with the first number also the kernel of Selection::device. Each case has run once and its accuracy is known. Appends a line to `rejected`
-// for each kernel that doesn't accept the problem. Throws DeviceError if there is no such device.
+// number of threads; with the first number also the kernel of Selection::device. Each case has run
+// once and its accuracy is known. Appends a line to `rejected` for each kernel that doesn't accept
+// the problem. Throws DeviceError if there is no such device.
 std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
                                        const Selection &s, const Expected &expected,
                                        const std::vector<Tensor> &like,

@@ -19,11 +19,11 @@ struct Constant {
 struct GpuProfile {
     std::string name, description;
     Constant multiprocessors, gigahertz;
-    Constant issue;                           // warp instructions
+    Constant issue;                            // warp instructions
     Constant f32_width, i32_width, sfu_width;  // the last is of square roots, exponentials, ...
     Constant f64_width;
-    Constant requests;          // to global and shared memory, of warps
-    Constant lines;             // of the L1 cache, or wavefronts of shared memory
+    Constant requests;              // to global and shared memory, of warps
+    Constant lines;                 // of the L1 cache, or wavefronts of shared memory
     Constant l2_bytes, dram_bytes;  // of the whole chip; the latter a nanosecond
     Constant latency, l1_latency;   // of global memory and of the L1 cache, in cycles
     Constant loads_in_flight;       // of a warp, in code without barriers

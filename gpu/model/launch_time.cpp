@@ -65,10 +65,9 @@ uint64_t blocks_that_fit(const GpuProfile &gpu, const LaunchFacts &f, double thr
         fit = std::min(fit, std::floor(gpu.shared_bytes.value / double(f.shared_bytes)));
     if (fit < 1)
         throw DeviceError("gpu", f.kernel + ": a block of " + std::to_string(uint64_t(threads)) +
-                                     " threads, " + std::to_string(f.registers) + " registers and " +
-                                     std::to_string(f.shared_bytes) +
-                                     " bytes of shared memory doesn't fit into " +
-                                     gpu.description);
+                                     " threads, " + std::to_string(f.registers) +
+                                     " registers and " + std::to_string(f.shared_bytes) +
+                                     " bytes of shared memory doesn't fit into " + gpu.description);
     return uint64_t(fit);
 }
 
@@ -98,9 +97,8 @@ LaunchTime modelled_time(const GpuProfile &gpu, const LaunchFacts &f) {
 
     const std::vector<Unit> all = units(gpu, c);
     const Unit &busiest = *std::ranges::max_element(all, {}, &Unit::cycles);
-    const double others = std::accumulate(
-        all.begin(), all.end(), -busiest.cycles,
-        [](double sum, const Unit &u) { return sum + u.cycles; });
+    const double others = std::accumulate(all.begin(), all.end(), -busiest.cycles,
+                                          [](double sum, const Unit &u) { return sum + u.cycles; });
     const double of_block = (busiest.cycles + gpu.exposed.value * others) / blocks;
     const double each = std::ceil(blocks / gpu.multiprocessors.value);  // blocks in turn
     const double at_once = std::min(each, double(time.blocks_at_once));

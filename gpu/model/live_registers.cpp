@@ -51,7 +51,8 @@ private:
     }
     // The others only read their operands.
     static bool has_result(const Statement &s) {
-        static const Names without = {"st", "bra", "bar", "barrier", "ret", "exit", "red", "membar"};
+        static const Names without = {"st",  "bra",  "bar", "barrier",
+                                      "ret", "exit", "red", "membar"};
         return !s.operands.empty() && without.count(s.words[0]) == 0;
     }
     void remove(const Operand &o, Names &live) const {

@@ -18,9 +18,7 @@ namespace halyard::bench {
 namespace {
 
 struct Sampler : testing::Test {
-    static void SetUpTestSuite() {
-        list_kit_ops();
-    }
+    static void SetUpTestSuite() { list_kit_ops(); }
     static std::vector<DrawnProblem> drawn(const SampleRequest &request, int problems) {
         ProblemSampler sampler(all_networks(), request);
         std::vector<DrawnProblem> all;

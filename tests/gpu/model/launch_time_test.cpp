@@ -65,8 +65,11 @@ LaunchFacts copy(uint32_t floats, uint32_t width) {
                             "    mad.lo.s32 %r3, %r2, 256, %r1;\n    mul.wide.u32 %rd3, %r3, " +
                             std::to_string(4 * width) +
                             ";\n    add.s64 %rd4, %rd1, %rd3;\n    add.s64 %rd5, %rd2, %rd3;\n"
-                            "    ld.global" + vector + ".f32 " + values + ", [%rd4];\n"
-                            "    st.global" + vector + ".f32 [%rd5], " + values + ";\n"));
+                            "    ld.global" +
+                            vector + ".f32 " + values +
+                            ", [%rd4];\n"
+                            "    st.global" +
+                            vector + ".f32 [%rd5], " + values + ";\n"));
     run.add(std::vector<float>(floats, 1.0f));
     run.add_unwritten(uint64_t(floats) * 4);
     const LaunchShape shape{{floats / width / threads, 1, 1}, {threads, 1, 1}};

@@ -233,9 +233,9 @@ private:
         a_to_ = w_.times(s_.wide ? w_.combined(a_column_, s_.bm, a_row_)
                                  : w_.combined(a_row_, s_.bk, a_column_),
                          word);
-        b_to_ = s_.panel == Panel::linear ? linear_place()
-                                          : w_.times(w_.combined(b_row_, pitch_of_b(), b_column_),
-                                                     word);
+        b_to_ = s_.panel == Panel::linear
+                    ? linear_place()
+                    : w_.times(w_.combined(b_row_, pitch_of_b(), b_column_), word);
         a_from_ = w_.times(s_.wide ? row_ : w_.times(row_, s_.bk), word);
         const uint32_t first = s_.panel == Panel::linear ? column_ : w_.times(column_, s_.tn);
         uint32_t from = first;
@@ -338,8 +338,8 @@ private:
             return words(b_from_, row + part * columns_of_part(), s_.tn, std::min(4U, s_.tn));
         std::vector<uint32_t> all;
         for (uint32_t i = 0; i < s_.tn; i++)
-            append(all, words(b_from_, row + i * (s_.panel == Panel::linear ? s_.bn / s_.tn : 1), 1,
-                              1));
+            append(all,
+                   words(b_from_, row + i * (s_.panel == Panel::linear ? s_.bn / s_.tn : 1), 1, 1));
         return all;
     }
     // Loads `count` words of shared memory, `width` (1 or 4) at a time.
@@ -369,7 +369,8 @@ private:
                     for (uint32_t j = 0; j < s_.tn; j++) {
                         const uint32_t offset = (pm * rows_of_part() + i) * s_.bn +
                                                 pn * columns_of_part() + j;
-                        w_.line("st.global.f32 [%%rd%u+%u], %%f%u;", c, offset * word, sums_[sum++]);
+                        w_.line("st.global.f32 [%%rd%u+%u], %%f%u;", c, offset * word,
+                                sums_[sum++]);
                     }
                 }
             }
@@ -397,8 +398,7 @@ Text text_of_product(size_t which) {
     case 7: return TiledProduct({128, 256, 16, 8, 8, 256, true, Panel::rows, 128, 32, 1}).text();
     case 8: return TiledProduct({128, 128, 8, 8, 8, 256, true}).text();
     case 9: return TiledProduct({128, 128, 16, 8, 8, 256, true}).text();
-    default:
-        return TiledProduct({128, 128, 16, 8, 4, 128, true, Panel::rows, 64, 64, 4}).text();
+    default: return TiledProduct({128, 128, 16, 8, 4, 128, true, Panel::rows, 64, 64, 4}).text();
     }
 }
 
@@ -441,18 +441,17 @@ Counts run_one_block(const Text &text) {
 }  // namespace
 
 const std::vector<PublishedProduct> &published_products() {
-    static const std::vector<PublishedProduct> all = {
-        {"an element a thread, rows apart", 309.0},
-        {"neighbours read one line", 1986.5},
-        {"32 x 32 through shared memory", 2980.3},
-        {"8 x 1 in registers", 8474.7},
-        {"8 x 8 in registers", 15971.7},
-        {"16-byte loads, panel in order", 16213.4},
-        {"16-byte loads, panel padded", 16459.2},
-        {"warps' tiles, two buffers", 17278.3},
-        {"16-byte loads", 18237.3},
-        {"the same, 16 terms a step", 19721.0},
-        {"warps' tiles", 21779.3}};
+    static const std::vector<PublishedProduct> all = {{"an element a thread, rows apart", 309.0},
+                                                      {"neighbours read one line", 1986.5},
+                                                      {"32 x 32 through shared memory", 2980.3},
+                                                      {"8 x 1 in registers", 8474.7},
+                                                      {"8 x 8 in registers", 15971.7},
+                                                      {"16-byte loads, panel in order", 16213.4},
+                                                      {"16-byte loads, panel padded", 16459.2},
+                                                      {"warps' tiles, two buffers", 17278.3},
+                                                      {"16-byte loads", 18237.3},
+                                                      {"the same, 16 terms a step", 19721.0},
+                                                      {"warps' tiles", 21779.3}};
     return all;
 }
 

@@ -247,7 +247,6 @@ int bench_by_model(const BenchOptions &o) {
     return bench_cuda(op_with_kernels(o.op).record.name, problems, o.dtype, o.model) ? 0 : 1;
 }
 
-
 // Selects the GPU that --device names. Throws DeviceError if it is the model of one.
 void select_device(BenchOptions &o) {
     if (!is_gpu(o.device)) return;

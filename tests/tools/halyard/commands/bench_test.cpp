@@ -50,7 +50,8 @@ TEST_F(Bench, TimesCudaKernelsByAModel) {
     unsetenv("HALYARD_CUDA_DRIVER");
     expect_rejected("bench relu --device cuda --model b200",
                     "[gpu] no profile 'b200'; known: a6000, a100, h100");
-    expect_rejected("bench relu --model h100", "[bench] --model does nothing without --device cuda");
+    expect_rejected("bench relu --model h100",
+                    "[bench] --model does nothing without --device cuda");
 }
 
 TEST_F(Bench, TimesTheKernelOfAGpuBesideTheCpus) {
