@@ -83,6 +83,7 @@ std::string Kernel::cache_key(const std::string &symbol) {
     if (instance.sanitizer == "thread") all += "-wide_stores";
     if (has_matrix_tiles()) all += "-matrix_tiles";
     if (holds_half_floats()) all += "-held_half_floats";
+    if (instance.backend == "cuda") all += "-rounding_functions";
     if (has_float_pairs(instance.backend, lanes)) all += "-float_pairs";
     if (!instance.fault.empty())
         all += lowered_text(symbol);  // the pipeline does not contain the fault

@@ -10,6 +10,7 @@
 #include "dsl/fix_scalars.h"
 #include "dsl/float_pairs.h"
 #include "dsl/gpu/half_floats.h"
+#include "dsl/gpu/strict_operations.h"
 #include "dsl/joint_outputs.h"
 #include "dsl/matrix_tiles.h"
 #include "dsl/mutate.h"
@@ -229,6 +230,7 @@ void Kernel::add_lowering_passes(const std::function<void()> &add_faults) {
     if (has_matrix_tiles()) use_matrix_tiles(pipeline);
     add_faults();
     if (holds_half_floats()) gpu::hold_half_floats_as_integers(pipeline);
+    if (instance.backend == "cuda") gpu::keep_strict_operations(pipeline);
     if (instance.sanitizer == "thread") announce_wide_stores(pipeline);
 }
 

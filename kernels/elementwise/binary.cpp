@@ -21,16 +21,26 @@ double maximum_gradient(double mine, double other, double dy) {
 // The derivatives of a^b: b a^(b-1) in a, a^b log a in b. At b = 0 and at a = 0 they are the
 // limits, 0. For b < 1/2 the exponent b - 1 would be rounded, possibly to an integer, which gives a
 // negative a a power it doesn't have. There a^b / a replaces a^(b-1); it overflows only if the
-// result does. An infinite b isn't rounded, and has no sign that a division by a may change.
+// result does. An infinite b isn't rounded, and has no sign that a division by a may change. A b
+// that is so large that b - 1 is rounded, to b or to b - 2, is even, so the power of a negative a
+// is negative.
 Expr pow_derivative_in_a(const Expr &a, const Expr &b) {
     const Expr divided = b < 0.5_r && b > math::lowest() && a != 0_r && a < math::highest() &&
                          a > math::lowest();
-    const Expr derivative = strict_float(b * pow(a, select(divided, b, b - 1_r)));
+    const Expr less = strict_float(b - 1_r);
+    const Expr power = pow(a, select(divided, b, less));
+    const Expr step = strict_float(b - less);
+    const Expr is_negative = a < 0_r && !divided && (step == 0_r || step == 2_r);
+    const Expr derivative = strict_float(b * select(is_negative, -power, power));
     return select(b == 0_r, 0_r, divided, strict_float(derivative / a), derivative);
 }
 double pow_derivative_in_a(double a, double b) {
+    constexpr double even = 0x1p53;  // as all numbers beyond it are; b - 1 may be rounded there
     const bool b_is_integer = b == std::floor(b);
-    return b == 0 ? 0 : a < 0 && std::isfinite(a) && !b_is_integer ? NAN : b * std::pow(a, b - 1);
+    if (b == 0) return 0;
+    if (a < 0 && std::isfinite(a) && !b_is_integer) return NAN;
+    if (a < 0 && std::fabs(b) >= even && std::isfinite(b)) return b * -std::pow(-a, b);
+    return b * std::pow(a, b - 1);
 }
 Expr pow_derivative_in_b(const Expr &a, const Expr &b) {
     return select(a == 0_r && b >= 0_r, 0_r, pow(a, b) * log(a));

@@ -6,6 +6,7 @@
 #include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "dsl/lower.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace halyard::gpu {
 namespace {
@@ -51,6 +52,29 @@ TEST(ExactPtx, IsWhatAKernelIsCompiledTo) {
     EXPECT_NE(floor.find("cvt.rmi.f32.f32"), std::string::npos) << floor;
     EXPECT_NE(floor.find(".maxntid 64, 1, 1"), std::string::npos) << floor;
     EXPECT_NE(ptx("sub").find("sub.rn.f32"), std::string::npos);
+}
+
+// y = a b + c, with the product and the sum rounded each.
+struct TwoRoundings : Elementwise {
+    TwoRoundings() : Elementwise("two_roundings", "a[*] b[*] c[*] -> y[*]") {}
+    Func a = input("a"), b = input("b"), c = input("c");
+    Func y = output("y");
+    void algorithm() override {
+        using Halide::_;
+        y(_) = strict_float(a(_) * b(_) + c(_));
+    }
+    void reference(Problem &) const override {}
+};
+
+// LLVM fused them.
+TEST(ExactPtx, StrictSumsTakeNoPartInAFusedProduct) {
+    Instance i;
+    i.backend = "cuda";
+    Kernel k(std::make_unique<TwoRoundings>(), i);
+    const std::string ptx = text_of(k, "ptx", "");
+    EXPECT_NE(ptx.find("mul.rn.f32"), std::string::npos) << ptx;
+    EXPECT_NE(ptx.find("add.rn.f32"), std::string::npos) << ptx;
+    EXPECT_EQ(ptx.find("fma"), std::string::npos) << ptx;
 }
 
 }  // namespace
