@@ -104,7 +104,7 @@ public:
         spoiled_ = false;
         location_counts_.clear();
         summary_ = KernelSummary(s);
-        const Stmt result = IRMutator::mutate(s);
+        Stmt result = IRMutator::mutate(s);
         is_inside_ = false;
         if (!fault_.empty() && !planted_)
             throw CompileError("no place for the fault '" + fault_ + "'");
@@ -187,7 +187,7 @@ private:
     // strides of a ramp have no effect.
     Expr mutate_index(const Expr &index, const Expr &mask) {
         const bool outer = std::exchange(in_one_lane_, faults_ && known_.only_first_lane(mask));
-        const Expr result = mutate(index);
+        Expr result = mutate(index);
         in_one_lane_ = outer;
         return result;
     }
@@ -205,7 +205,7 @@ private:
     Stmt visit(const ProducerConsumer *op) override {
         if (!op->is_producer) return IRMutator::visit(op);
         stages_.push_back(op->name);
-        const Stmt s = IRMutator::visit(op);
+        Stmt s = IRMutator::visit(op);
         stages_.pop_back();
         return s;
     }
@@ -224,14 +224,13 @@ private:
     // among loops, so shrinking one loop only moves work to another.
     Expr mutate_bound(const Expr &e) {
         const bool before = std::exchange(in_bound_, true);
-        const Expr result = mutate(e);
+        Expr result = mutate(e);
         in_bound_ = before;
         return result;
     }
     // Returns the value of a let, rewritten. (b - a)^2 is (a - b)^2, and abs(b - a) is abs(a - b).
     template<class AnyLet> Expr let_value(const AnyLet *op) {
-        const Expr unsigned_value = has_no_sign(op->name, op->body) ? difference(op->value)
-                                                                    : Expr();
+        Expr unsigned_value = has_no_sign(op->name, op->body) ? difference(op->value) : Expr();
         if (unsigned_value.defined()) return unsigned_value;
         return mutate_where(!summary_.masks_arrays_only(op->name) &&
                                 !summary_.is_size_of_buffer(op->name),
@@ -426,7 +425,7 @@ private:
     // Rewrites the side of a branch that runs under this condition.
     Stmt mutate_if(const Expr &condition, const Stmt &side, bool runs = true) {
         known_.assume(condition);
-        const Stmt s = mutate_where(runs, side);
+        Stmt s = mutate_where(runs, side);
         known_.forget();
         return s;
     }
@@ -482,8 +481,7 @@ private:
         in_value_ = outer;
         const std::string from = "load of " + stem(op->name) + " in " + stage();
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
-        const Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask,
-                                      alignment);
+        Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask, alignment);
         if (try_plant(kind::wrong_index, from)) {
             index = index + make_one(index.type());
             return wrong_load(right, Load::make(op->type, op->name, index, op->image, op->param,
@@ -530,7 +528,7 @@ private:
         if (try_plant(kind::wrong_comparison, "< in " + stage(), !never_equal(op->a, op->b)))
             return wrong(op, LE::make(op->a, op->b));
         const Min *outer = std::exchange(idle_clamp_, idle_clamp(op));
-        const Expr result = IRMutator::visit(op);
+        Expr result = IRMutator::visit(op);
         idle_clamp_ = outer;
         return result;
     }
@@ -575,8 +573,7 @@ private:
     }
     Expr visit(const Call *op) override {
         if (op->is_intrinsic(Call::prefetch)) return op;  // any address is right
-        if (const Expr difference = absolute_difference(op); difference.defined())
-            return difference;
+        if (Expr difference = absolute_difference(op); difference.defined()) return difference;
         const bool lt = op->is_intrinsic(Call::strict_lt);
         const bool le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) &&

@@ -283,7 +283,7 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
             // All copies share a plan: one call has the loops for any of the tensors.
             const auto shared = std::make_shared<Plan>(plan);
             for (const Tensors &x : copies) {
-                runs.push_back(
+                runs.emplace_back(
                     [shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
             }
             bench_case.run = round_robin(std::move(runs));
@@ -315,7 +315,7 @@ std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &
         bench_case.out = primitive->run(t.in);
         std::vector<std::function<void()>> runs;
         for (const Tensors &x : copies)
-            runs.push_back([primitive, in = x.in] { primitive->run(in); });
+            runs.emplace_back([primitive, in = x.in] { primitive->run(in); });
         bench_case.run = round_robin(std::move(runs));
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));

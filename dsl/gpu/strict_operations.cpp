@@ -13,12 +13,12 @@ class CallRoundingFunctions : public IRMutator {
 
     Stmt visit(const For *op) override {
         const bool outer = std::exchange(in_kernel_, in_kernel_ || is_gpu(op->for_type));
-        const Stmt s = IRMutator::visit(op);
+        Stmt s = IRMutator::visit(op);
         in_kernel_ = outer;
         return s;
     }
     Expr visit(const Call *op) override {
-        const Expr e = IRMutator::visit(op);
+        Expr e = IRMutator::visit(op);
         const Call *c = e.as<Call>();
         if (!in_kernel_ || !c || !c->type.is_float() || c->type.bits() != 32) return e;
         if (c->is_intrinsic(Call::strict_add))

@@ -126,10 +126,12 @@ struct Ctc : Op {
         Lattice a = empty(p, i);
         for (int64_t step = 0; step < a.steps; step++) {
             for (int64_t state = 0; state < a.states; state++) {
+                // No path begins with these, whatever their label's probability.
+                if (step == 0 && state > 1) continue;
                 const int64_t own = label_of(p, i, state);
                 const bool skip = state % 2 == 1 && state > 1 && own != label_of(p, i, state - 2);
                 const double before = step == 0
-                                          ? (state < 2 ? 0 : -INFINITY)
+                                          ? 0
                                           : log_sum(a.at(state, step - 1),
                                                     a.at(state - 1, step - 1),
                                                     skip ? a.at(state - 2, step - 1) : -INFINITY);

@@ -69,8 +69,9 @@ const FormulaSpec loss_terms[] = {
      .gradients = {{.input = "x",
                     .saves = {"x", "target", "pos_weight"},
                     .fn = [](const Exprs &x, const Exprs &, const Expr &dy) -> Expr {
-                        return dy * ((1_r - x[1]) - (1_r + (x[2] - 1_r) * x[1]) *
-                                                        math::sigmoid(math::negative(x[0])));
+                        // In this order no product overflows unless the sum does.
+                        const Expr sigmoid = math::sigmoid(math::negative(x[0]));
+                        return dy * ((1_r - x[1]) - (sigmoid + sigmoid * x[1] * (x[2] - 1_r)));
                     },
                     .reference =
                         [](D x, D, double dy) {
@@ -79,9 +80,11 @@ const FormulaSpec loss_terms[] = {
                     .ulps = 8,
                     .abs_sum =
                         [](D x, D, double dy) {
-                            return std::fabs(dy) *
-                                   (1 + std::fabs(x[1]) +
-                                    (1 + (std::fabs(x[2]) + 1) * std::fabs(x[1])) * sigmoid(-x[0]));
+                            const double size = 1 + std::fabs(x[1]) +
+                                                (1 + (std::fabs(x[2]) + 1) * std::fabs(x[1])) *
+                                                    sigmoid(-x[0]);
+                            // What dy is multiplied with may overflow f32, though dy is 0.
+                            return size < 3e38 ? std::fabs(dy) * size : INFINITY;
                         }}},
      .abs_sum =
          [](D x, D) {
