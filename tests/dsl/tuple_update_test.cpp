@@ -203,7 +203,7 @@ TEST_P(Tuples, UseOldValues) {
     for (auto &[name, check] :
          std::vector<std::pair<std::string, Check>>{{"reference", check_reference},
                                                     {"exact", check_exact},
-                                                    {"device", check_device},
+                                                    {"device", check_device_without_half_floats},
                                                     {"ascend", check_ascend}}) {
         // These backends have no lanes.
         if (scheduled && (name == "device" || name == "ascend")) continue;
