@@ -1,10 +1,10 @@
 // Eleven products of matrices in f32 whose speed on an RTX A6000 was published, as PTX: from one
 // thread for each element to tiles of warps.
 //
-// The measurements, of 4096^3, are those of Simon Boehm's "How to Optimize a CUDA Matmul Kernel for
-// cuBLAS-like Performance" (2022, siboehm.com/articles/22/CUDA-MMM). The texts here are our own:
-// they have the tiles, the layouts and the widths of loads that the article describes, not its
-// code.
+// The measurements, of 4092^3, are those of Simon Boehm's "How to Optimize a CUDA Matmul Kernel for
+// cuBLAS-like Performance" (2022, siboehm.com/articles/22/CUDA-MMM), from the table in its
+// repository, siboehm/SGEMM_CUDA. The texts here are our own: they have the tiles, the layouts and
+// the widths of loads that the article describes, not its code.
 #pragma once
 #include <string>
 #include <vector>
