@@ -217,12 +217,12 @@ std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::st
                                          const Expected &expected, const std::vector<Tensor> &like,
                                          int threads, std::vector<std::string> &rejected) {
     gpu::Gpu &gpu = gpu::gpu(device);
-    BenchmarkCase all{device, threads, false, true, false, empty_like(like), {}};
-    all.device = device;
+    BenchmarkCase on_gpu{device, threads, false, true, false, empty_like(like), {}};
+    on_gpu.device = device;
     std::vector<Tensor> in;
     for (const Tensor &x : t.in)
         in.push_back(x.copy());
-    const auto calls = [&t, &gpu, device, in, out = all.out](int64_t count) {
+    const auto calls = [&t, &gpu, device, in, out = on_gpu.out](int64_t count) {
         const Force force(host_isa(), "", device);
         const auto begin = std::chrono::steady_clock::now();
         for (int64_t k = 0; k < count; k++)
@@ -230,8 +230,8 @@ std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::st
         gpu.synchronize();
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
-    all.run = [calls] { calls(1); };
-    all.time_itself = [calls](double seconds) {
+    on_gpu.run = [calls] { calls(1); };
+    on_gpu.time_itself = [calls](double seconds) {
         constexpr double most_growth = 16;
         int64_t count = 1;
         double taken = calls(count);
@@ -242,12 +242,12 @@ std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::st
         return taken / double(count);
     };
     try {
-        judge(all, t, expected);
+        judge(on_gpu, t, expected);
     } catch (const DispatchError &e) {
         rejected.push_back(device + ": " + e.what());
         return std::nullopt;
     }
-    return all;
+    return on_gpu;
 }
 
 }  // namespace

@@ -344,6 +344,7 @@ const char *halyard_cuda_model_times(const char *gpu) {
     Device &d = Device::get();
     const std::lock_guard lock(d.mutex);
     d.notes_launches = true;
+    d.machine.note_sectors();
     d.shown.clear();
     try {
         for (const ptx::LaunchFacts &launch : d.launches)

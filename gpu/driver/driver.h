@@ -10,7 +10,8 @@ extern "C" {
 const char *halyard_cuda_model_findings();
 
 // Returns what launches did since the last call: lines of a name and a number, then
-// "OPCODE warps lanes" for each opcode. The text lives until the next call.
+// "OPCODE warps lanes" for each opcode. Lines, and the sectors of blocks and launches, are 0 before
+// the first call of halyard_cuda_model_times(). The text lives until the next call.
 const char *halyard_cuda_model_counts();
 
 // Returns how long the launches since the last call would take on a GPU (gpu/model/launch_time.h),

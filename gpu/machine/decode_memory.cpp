@@ -11,7 +11,7 @@
 namespace halyard::ptx {
 namespace {
 
-constexpr uint64_t sector_bytes = 32, sectors_of_line = 4, bank_bytes = 4, banks = 32;
+constexpr uint64_t sectors_of_line = 4, bank_bytes = 4, banks = 32;
 
 std::string text_of(const Index3 &i) {
     return "(" + std::to_string(i[0]) + "," + std::to_string(i[1]) + "," + std::to_string(i[2]) +
@@ -82,8 +82,8 @@ public:
         write(launch_.shared, shared(lane), lane, launch_.run, value);
     }
 
-    // Counts the sectors and lines that the lanes' accesses touch. Returns the sectors.
-    uint64_t count_sectors(uint32_t mask) {
+    // Returns how many sectors the lanes' accesses touch, and notes which if that is asked for.
+    uint64_t sectors(uint32_t mask) {
         std::array<uint64_t, lanes> seen;
         size_t count = 0;
         for_lanes(mask, [&](uint32_t lane) {
@@ -93,15 +93,7 @@ public:
                 if (seen[k] == sector) return;
             seen[count++] = sector;
         });
-        const auto sectors = std::span(seen).first(count);
-        for (size_t k = 0; k < count; k++) {
-            const uint64_t line = sectors[k] / sectors_of_line;
-            const auto is_of_line = [&](uint64_t s) { return s / sectors_of_line == line; };
-            launch_.counts.lines += std::ranges::none_of(sectors.first(k), is_of_line);
-            const TouchedSectors::Before before = launch_.touched.touch(sectors[k], launch_.run);
-            launch_.counts.block_sectors += before != TouchedSectors::Before::touched_by_block;
-            launch_.counts.launch_sectors += before == TouchedSectors::Before::untouched;
-        }
+        if (launch_.notes_sectors) note_sectors(std::span(seen).first(count));
         return count;
     }
 
@@ -121,6 +113,17 @@ public:
     }
 
 private:
+    void note_sectors(std::span<const uint64_t> sectors) {
+        using enum TouchedSectors::Before;
+        for (size_t k = 0; k < sectors.size(); k++) {
+            const uint64_t line = sectors[k] / sectors_of_line;
+            const auto is_of_line = [&](uint64_t s) { return s / sectors_of_line == line; };
+            launch_.counts.lines += std::ranges::none_of(sectors.first(k), is_of_line);
+            const TouchedSectors::Before before = launch_.touched.touch(sectors[k], launch_.run);
+            launch_.counts.block_sectors += before != touched_by_block;
+            launch_.counts.launch_sectors += before == untouched;
+        }
+    }
     uint64_t wavefronts(uint32_t mask) const {
         std::array<std::vector<uint64_t>, banks> words;
         uint64_t most = 1;
@@ -239,7 +242,7 @@ template<class T> void load_global(const Step &s, Warp &w, uint32_t mask) {
     Request r(s, w, uint32_t(sizeof(T)) * s.count);
     Counts &counts = w.launch->counts;
     counts.global_loads++;
-    counts.load_sectors += r.count_sectors(mask);
+    counts.load_sectors += r.sectors(mask);
     for_lanes(mask, [&](uint32_t lane) { keep<T>(s, w, lane, r.global_load(lane)); });
 }
 
@@ -247,7 +250,7 @@ template<class T> void store_global(const Step &s, Warp &w, uint32_t mask) {
     Request r(s, w, uint32_t(sizeof(T)) * s.count);
     Counts &counts = w.launch->counts;
     counts.global_stores++;
-    counts.store_sectors += r.count_sectors(mask);
+    counts.store_sectors += r.sectors(mask);
     for_lanes(mask, [&](uint32_t lane) { r.global_store(lane, value_of<T>(s, w, lane).data()); });
 }
 

@@ -43,7 +43,8 @@ struct Launch {
     std::vector<Executed> executed;  // by step
     std::vector<Finding> findings;
     Buffer *last = nullptr;  // the buffer of the last access
-    TouchedSectors touched;
+    bool notes_sectors = false;
+    TouchedSectors touched;  // if it notes them
 
 private:
     std::map<std::pair<Fault, const Step *>, size_t> reported_;  // the finding

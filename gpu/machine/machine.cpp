@@ -303,6 +303,7 @@ std::vector<Finding> Machine::launch(const Program &p, const LaunchShape &shape,
     if (arguments.size() < p.entry->parameter_bytes)
         throw DeviceError("ptx", p.name + ": too few bytes of arguments");
     Launch launch(p, memory, arguments, p.shared_bytes + shape.dynamic_shared, next_run_);
+    launch.notes_sectors = notes_sectors_;
     launch.grid = shape.grid;
     launch.block = shape.block;
     launch.executed.resize(p.steps.size());

@@ -87,7 +87,7 @@ double waiting_cycles(const GpuProfile &gpu, const Counts &c, double blocks, dou
 }  // namespace
 
 LaunchTime modelled_time(const GpuProfile &gpu, const LaunchFacts &f) {
-    constexpr double sector = 32;
+    constexpr auto sector = double(sector_bytes);
     const Counts &c = f.counts;
     const double threads = double(f.shape.block[0]) * f.shape.block[1] * f.shape.block[2];
     const double blocks = double(f.shape.grid[0]) * f.shape.grid[1] * f.shape.grid[2];

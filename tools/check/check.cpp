@@ -54,6 +54,7 @@ bool can_run(const OpRecord &op, const KernelEntry &k) {
 }
 
 std::vector<Isa> isas_of(const Op &op, const Options &o) {
+    if (!o.device.empty()) return {host_isa()};
     if (!o.isas.empty()) return o.isas;
     bool has[isa_count] = {};
     for (const KernelEntry &k : library().at(op.name).kernels)

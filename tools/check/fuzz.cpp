@@ -35,7 +35,6 @@ public:
     Generator(const Op &op, const Options &o, Limited limited)
         : op_(op), registered_(library().at(op.name)), device_(o.device), isas_(isas_of(op, o)),
           variant_(o.variant), limited_(limited), kernel_sizes_(o.kernel_sizes), rng_(o.seed) {
-        if (!device_.empty()) isas_ = {host_isa()};
         for (char c : op.name)
             rng_.discard((unsigned char)c);  // a sequence of its own for every op
         for (auto &d : op.dtypes) {

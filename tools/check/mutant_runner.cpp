@@ -204,8 +204,7 @@ bool MutantRunner::changes_no_number(const Op &op, const std::string &fault) {
     send_(std::string("check ") + all_numbers);
     if (choice_.kernel.backend == "cuda") {
         // check_cuda() has tried all of them.
-        const bool is_half = choice_.kernel.dtypes == "f16" || choice_.kernel.dtypes == "bf16";
-        return is_half && has_ulps(op) && is_of_values(fault);
+        return is_half_float(choice_.kernel.dtypes) && has_ulps(op) && is_of_values(fault);
     }
     if (choice_.kernel.backend != "cpu" || !check_all_numbers(op, options_for(fault), r))
         return false;

@@ -21,6 +21,11 @@ namespace halyard::check {
 // bound isn't relative to the largest element.
 bool has_ulps(const Op &op);
 
+// Returns true for the dtypes of kernels of one 16-bit float, of which every number can be tried.
+inline bool is_half_float(const std::string &dtypes) {
+    return dtypes == "f16" || dtypes == "bf16";
+}
+
 // Takes `count` inputs, one from each of `count` equal ranges of bit patterns, and some special
 // ones; from 2^32 on (2^16 for f16 and bf16) all inputs. `part` of `parts` is the share of this
 // job.

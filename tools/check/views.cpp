@@ -84,7 +84,7 @@ FuzzCase case_of(const Op &op, const Options &o, const std::string &sample) {
     c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
     c.variant = o.variant;
     c.device = o.device;
-    c.isa = o.device.empty() ? isas_of(op, o).back() : host_isa();
+    c.isa = isas_of(op, o).back();
     c.sample = parse_sample(op, sample);
     return c;
 }
@@ -200,6 +200,24 @@ bool is_swept(const TensorSpec &t) {
     return t.dtype == "T" && t.name != "dy";
 }
 
+// Checks every value of one input at a time, in each of the layouts, with a pitch between the rows
+// of the others, by turns with and without breakpoints.
+void expect_numbers_of_each(const Op &op, FuzzCase c, const std::vector<Layouts> &all,
+                            const Options &o, Report &r) {
+    for (auto &swept : op.sig.inputs) {
+        if (!is_swept(swept)) continue;
+        c.every_value_of = swept.name;
+        for (Layouts layouts : all) {
+            for (auto &t : op.sig.inputs)
+                layouts.emplace(t.name, "pitch");
+            c.layouts = layouts;
+            c.breakpoints = !c.breakpoints;
+            c.seed++;
+            expect_right(op, c, o, r);
+        }
+    }
+}
+
 // Checks a formula of several numbers with every value of one of them at a time, in whole vectors
 // and, with rows of three, in what remains of a row. Returns false if the op isn't such a formula.
 bool check_all_numbers_of_each(const Op &op, const Options &o, Report &r) {
@@ -208,18 +226,7 @@ bool check_all_numbers_of_each(const Op &op, const Options &o, Report &r) {
     for (const char *sample : {"d0=1 d1=1 d2=65536", "d0=1 d1=21846 d2=3"}) {
         FuzzCase c = case_of(op, o, sample);
         c.every_value = true;
-        for (auto &swept : op.sig.inputs) {
-            if (!is_swept(swept)) continue;
-            c.every_value_of = swept.name;
-            for (Layouts layouts : input_layouts(op, false)) {
-                for (auto &t : op.sig.inputs)
-                    layouts.emplace(t.name, "pitch");
-                c.layouts = layouts;
-                c.breakpoints = !c.breakpoints;
-                c.seed++;
-                expect_right(op, c, o, r);
-            }
-        }
+        expect_numbers_of_each(op, c, input_layouts(op, false), o, r);
     }
     return true;
 }
@@ -227,7 +234,7 @@ bool check_all_numbers_of_each(const Op &op, const Options &o, Report &r) {
 // Checks every value of a 16-bit float, in every layout.
 void check_every_value(const Op &op, const Options &o, const std::vector<Layouts> &all, Report &r) {
     FuzzCase c = case_of(op, o, "d0=1 d1=1 d2=65536");
-    if (c.dtypes != "f16" && c.dtypes != "bf16") return;
+    if (!is_half_float(c.dtypes)) return;
     if (!has_ulps(op)) {
         check_all_numbers_of_each(op, o, r);
         return;
@@ -266,7 +273,7 @@ bool needs_specials(const Op &op) {
 // Rows of 65 elements have every one of the 65,536 numbers in each column. A pitch between the rows
 // keeps them from being one long row.
 bool check_all_numbers(const Op &op, const Options &o, Report &r) {
-    if (o.dtypes != "f16" && o.dtypes != "bf16") return false;
+    if (!is_half_float(o.dtypes)) return false;
     if (!has_ulps(op)) return check_all_numbers_of_each(op, o, r);
     FuzzCase c = case_of(op, o, "d0=1 d1=65536 d2=65");
     c.every_value = true;
@@ -286,27 +293,20 @@ bool check_all_numbers(const Op &op, const Options &o, Report &r) {
 }
 
 void check_numbers_on_device(const Op &op, const Options &o, Report &r) {
-    if (op.form != Form::elementwise || (o.dtypes != "f16" && o.dtypes != "bf16")) return;
+    if (op.form != Form::elementwise || !is_half_float(o.dtypes)) return;
     // Whole blocks of threads, then rows that are shorter than a block. A pitch between the rows
     // keeps them from being one long row.
     for (const char *sample : {"d0=1 d1=1 d2=65536", "d0=1 d1=1041 d2=63"}) {
         FuzzCase c = case_of(op, o, sample);
         c.every_value = true;
-        for (auto &t : op.sig.inputs)
-            c.layouts[t.name] = "pitch";
         if (has_ulps(op)) {
+            for (auto &t : op.sig.inputs)
+                c.layouts[t.name] = "pitch";
             expect_right(op, c, o, r);
             continue;
         }
-        for (auto &t : op.sig.inputs) {
-            if (!is_swept(t)) continue;
-            c.every_value_of = t.name;
-            for (const bool bends : {false, true}) {
-                c.breakpoints = bends;
-                c.seed++;
-                expect_right(op, c, o, r);
-            }
-        }
+        c.breakpoints = true;  // and not in the first turn
+        expect_numbers_of_each(op, c, {{}, {}}, o, r);
     }
 }
 

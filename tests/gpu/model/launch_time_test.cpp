@@ -70,6 +70,7 @@ LaunchFacts copy(uint32_t floats, uint32_t width) {
                             ", [%rd4];\n"
                             "    st.global" +
                             vector + ".f32 [%rd5], " + values + ";\n"));
+    run.machine.note_sectors();
     run.add(std::vector<float>(floats, 1.0f));
     run.add_unwritten(uint64_t(floats) * 4);
     const LaunchShape shape{{floats / width / threads, 1, 1}, {threads, 1, 1}};

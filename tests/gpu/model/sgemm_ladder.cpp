@@ -415,6 +415,7 @@ Counts scaled(Counts one, uint64_t factor) {
 // Runs one block on integers, so that its sums are exact, and compares them.
 Counts run_one_block(const Text &text) {
     KernelRun run(text.ptx);
+    run.machine.note_sectors();
     std::vector<float> a(size_t(text.bm) * depth), b(size_t(depth) * text.bn);
     const auto value = [](size_t k, uint32_t factor) { return float(int(k * factor % 7) - 3); };
     for (size_t k = 0; k < a.size(); k++)
@@ -462,8 +463,7 @@ LaunchFacts facts_of_product(size_t which) {
     facts.kernel = published_products()[which].name;
     facts.shape = {{uint32_t(blocks), 1, 1}, {text.threads, 1, 1}};
     facts.counts = scaled(run_one_block(text), blocks * (whole / depth));
-    constexpr uint64_t sector = 32;
-    facts.counts.launch_sectors = uint64_t(3) * whole * whole * word / sector;
+    facts.counts.launch_sectors = uint64_t(3) * whole * whole * word / sector_bytes;
     facts.shared_bytes = text.shared_bytes;
     facts.registers = live_registers(parse(text.ptx).entries[0]);
     return facts;

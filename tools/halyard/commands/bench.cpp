@@ -32,10 +32,6 @@ namespace halyard::command {
 using namespace bench;
 namespace {
 
-bool is_gpu(const std::string &device) {
-    return device == "opencl" || device == "cuda";
-}
-
 struct BenchOptions {
     std::string op, dtype, device, model, json, set, suite, group, out;
     std::vector<std::string> shapes, pair;  // pair: --compare A B

@@ -7,6 +7,7 @@
 #include "bench/harness/expected.h"
 #include "bench/harness/op_call.h"
 #include "bench/harness/problem_instance.h"
+#include "gpu/machine/counts.h"
 #include "gpu/model/gpu_profile.h"
 #include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/dispatch.h"
@@ -43,7 +44,7 @@ std::vector<Launch> launches_on(const std::string &gpu) {
 
 // Returns the bytes that loads and stores have moved since the last call, in whole sectors.
 double moved_bytes() {
-    constexpr double sector = 32;
+    constexpr auto sector = double(ptx::sector_bytes);
     const auto counts = reinterpret_cast<const char *(*)()>(
         cuda_symbol("halyard_cuda_model_counts"));
     if (!counts) return 0;

@@ -236,7 +236,7 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     } else if (o.device == "aarch64") {
         refuse_idle(sub, "with --device aarch64",
                     {"ops", "--device", "--quick", "--jobs", "--json", "--all"});
-    } else if (o.device == "opencl" || o.device == "cuda") {
+    } else if (is_gpu(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--fuzz", "--seed", "--jobs", "--json", "--all"});
     } else if (!o.fuzz.empty()) {
