@@ -57,8 +57,8 @@ public:
     const Counts &counts() const { return counts_; }
     void reset_counts() { counts_ = {}; }
     const Counts &last_launch() const { return last_launch_; }
-    // Launches count lines, and the sectors of blocks and launches, from now on. It takes a third
-    // of the machine's speed where kernels do little but load.
+    // Launches count lines, and the sectors of blocks and launches, from now on. That
+    // slows the machine down where kernels do little but load.
     void note_sectors() { notes_sectors_ = true; }
     // The branches that the warps of a launch may execute.
     void set_limit(uint64_t branches) { limit_ = branches; }

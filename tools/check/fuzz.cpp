@@ -333,12 +333,12 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
     for (auto &[name, value] : c.sample.dims) {
         for (int64_t smaller = 1; value > 1 && smaller < value;
              smaller += (value - smaller + 1) / 2)
-            with([&](FuzzCase &f) { f.sample.dims[name] = smaller; });
+            with([&, name = name](FuzzCase &f) { f.sample.dims[name] = smaller; });
     }
     for (auto &[name, how] : c.layouts)
-        with([&](FuzzCase &f) { f.layouts.erase(name); });
+        with([name = name](FuzzCase &f) { f.layouts.erase(name); });
     for (auto &[name, value] : c.sample.attrs)
-        with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
+        with([name = name](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.breakpoints) with([](FuzzCase &f) { f.breakpoints = false; });
     if (!c.tiny.empty()) with([](FuzzCase &f) { f.tiny = ""; });
     if (c.every_value) with([](FuzzCase &f) { f.every_value = false; });

@@ -15,9 +15,9 @@ std::vector<std::string> layouts_of(const Op &op, const TensorSpec &t) {
     const int rank = int(op.extents_of(t).size());
     if (rank == 0) return {"", "shifted"};
     std::vector<std::string> all = {"", "reversed", "gaps", "still" + std::to_string(rank - 1)};
-    if (rank > 2) all.push_back("swapped");
+    if (rank > 2) all.emplace_back("swapped");
     // Elementwise kernels have no dimensions of their own.
-    if (rank > 1 && op.form != Form::elementwise) all.push_back("columns");
+    if (rank > 1 && op.form != Form::elementwise) all.emplace_back("columns");
     return all;
 }
 

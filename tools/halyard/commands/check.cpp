@@ -48,7 +48,7 @@ void set_fuzz(check::Options &options, const std::string &text) {
     char *end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
     const std::string unit = end;
-    if (!(number > 0 && number < 1e9) || (unit != "" && unit != "s")) {
+    if (!(number > 0 && number < 1e9) || (!unit.empty() && unit != "s")) {
         throw AttrError("check", "--fuzz is '" + text +
                                      "', expected a number of calls or of seconds: 500 or 30s");
     }
@@ -87,7 +87,7 @@ std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
     }
     std::vector<std::string> names;
     for (Isa isa : all)
-        names.push_back(name_of(isa));
+        names.emplace_back(name_of(isa));
     return names;
 }
 
