@@ -65,11 +65,10 @@ CallFacts facts_of(const Op &op, const std::string &variant, const Tunables &tun
         if (!s.real) facts.values[op.parameters.at(s.name).name()] = translated.of(s.value);
     }
     std::vector<std::string> conditions = op.conditions;
-    for (const VariantSpec &v : op.variants) {
-        std::stringstream words(v.name == variant ? v.when : "");
-        for (std::string word; words >> word;)
-            conditions.push_back(word);
-    }
+    const VariantSpec *chosen = find_variant(op, variant);
+    std::stringstream words(chosen ? chosen->when : "");
+    for (std::string word; words >> word;)
+        conditions.push_back(word);
     for (const std::string &text : conditions) {
         const Expr holds = translated.of(text);
         if (holds.type().is_bool()) facts.conditions.push_back(holds);

@@ -131,14 +131,25 @@ Dim Op::stride(const Func &tensor, int dim) const {
 }
 
 void Op::add(Variant v) {
-    if (variants_.empty()) variants.clear();
-    variants.push_back({v.name, v.when.words(), v.extension});
+    const bool has_default = std::ranges::none_of(
+        variants_, [&](const Variant &one) { return one.name == variants[0].name; });
+    if (has_default) variants.clear();
+    insert(std::move(v), variants);
+}
+
+void Op::add_for_gpu(Variant v) {
+    insert(std::move(v), gpu_variants);
+}
+
+void Op::insert(Variant v, std::vector<VariantSpec> &specs) {
+    specs.push_back({v.name, v.when.words(), v.extension});
     variants_.push_back(std::move(v));
 }
 
 void Op::clear_variants() {
     variants_.clear();
     variants = {{"", ""}};
+    gpu_variants.clear();
 }
 
 // Not inline: a frame of this library ends the calls that an error message names.
@@ -208,7 +219,12 @@ public:
         else
             Implementation::schedule(cpu);
     }
-    using Implementation::schedule;
+    void schedule(const Gpu &gpu) override {
+        if (steps_.schedule_on_gpu)
+            steps_.schedule_on_gpu(gpu);
+        else
+            Implementation::schedule(gpu);
+    }
 
 private:
     Steps steps_;

@@ -181,6 +181,9 @@ protected:
     // Adds a variant. The first one whose condition a call fulfils computes it; the last one takes
     // every call.
     void add(Variant v);
+    // Adds a variant of the kernels for a GPU. Without any they have the algorithm of the op's last
+    // variant, and the op's schedule(const Gpu &).
+    void add_for_gpu(Variant v);
     // Removes the variants that a base class added.
     void clear_variants();
 
@@ -256,7 +259,8 @@ private:
                   const std::string &name, const char *suffix, const char *kind);
     Expr parameter(const std::string &name, const Halide::Type &t);
     static std::vector<std::string> names_of(std::initializer_list<Dim> dims);
-    std::vector<Variant> variants_;                   // as in `variants`
+    void insert(Variant v, std::vector<VariantSpec> &specs);
+    std::vector<Variant> variants_;                   // as in `variants` and `gpu_variants`
     std::unique_ptr<Implementation> implementation_;  // of the variant that define() built
     std::map<std::string, Expr> extents_;  // by the names of dimensions and integer scalars
     Extents first_input_extents_;

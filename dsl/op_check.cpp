@@ -146,6 +146,27 @@ void check_definitions(const Op &op, const Function &f, const std::vector<Direct
     }
 }
 
+// Names tell the variants of the CPU and those of GPUs apart, and every call on a GPU needs one.
+void check_variants(const Op &op) {
+    std::set<std::string> names;
+    for (const auto *variants : {&op.variants, &op.gpu_variants}) {
+        for (const VariantSpec &v : *variants) {
+            if (!names.insert(v.name).second) {
+                throw AttrError(op.name,
+                                at_location(line_of(op, v.name),
+                                            fmt::format("two variants are called '{}'", v.name)));
+            }
+        }
+    }
+    if (op.gpu_variants.empty() || op.gpu_variants.back().when.empty()) return;
+    const VariantSpec &last = op.gpu_variants.back();
+    throw AttrError(op.name,
+                    at_location(line_of(op, last.name),
+                                fmt::format("the last variant for GPUs, '{}', has a condition, {}: "
+                                            "no kernel would take the other calls",
+                                            last.name, last.when)));
+}
+
 }  // namespace
 
 std::string line_of(const Op &op, const std::string &text, const std::string &otherwise) {
@@ -172,6 +193,7 @@ void check_record(const Op &op) {
         check_problem(op, "sample", text, dims);
     for (auto &text : op.bench)
         check_problem(op, "bench problem", text, dims);
+    check_variants(op);
 }
 
 void check_algorithm(const Op &op, const std::vector<Directive> &directives) {

@@ -54,6 +54,7 @@ private:
 struct Steps {
     std::function<void(const Build &)> algorithm = {};
     std::function<void(const Cpu &)> schedule = {};
+    std::function<void(const Gpu &)> schedule_on_gpu = {};
 };
 
 // One way to compute an op, with the condition under which its kernel may run.

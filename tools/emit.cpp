@@ -82,11 +82,13 @@ std::string record(const OpRecord &r) {
                     (l.real ? "true" : "false") + "}";
          });
     s += ", .conditions = " + strings(r.conditions);
-    s += ",\n         .variants = " + braced(r.variants, [](const VariantSpec &v) {
-             const std::string names = in_quotes(v.name) + ", " + in_quotes(v.when);
-             if (v.extension == Extension::none) return "{" + names + "}";
-             return "{" + names + ", Extension::" + name_of(v.extension) + "}";
-         });
+    const auto variant = [](const VariantSpec &v) {
+        const std::string names = in_quotes(v.name) + ", " + in_quotes(v.when);
+        if (v.extension == Extension::none) return "{" + names + "}";
+        return "{" + names + ", Extension::" + name_of(v.extension) + "}";
+    };
+    s += ",\n         .variants = " + braced(r.variants, variant);
+    if (!r.gpu_variants.empty()) s += ", .gpu_variants = " + braced(r.gpu_variants, variant);
     s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench);
     static const char *measures[] = {"elementwise", "normwise", "products"};
     s += ",\n         .axis = " + in_quotes(r.axis) +

@@ -98,11 +98,12 @@ bool worth_building(const Op &op, const std::string &dtypes, const VariantSpec &
 
 // Returns the OpenCL kernel. Its part that runs on the CPU needs no level but the lowest of the
 // architecture that is built for.
-Instance opencl_instance(const Op &op, const std::string &dtypes, const std::vector<Isa> &isas) {
+Instance opencl_instance(const std::string &dtypes, const std::string &variant,
+                         const std::vector<Isa> &isas) {
     Instance i;
     i.backend = "opencl";
     i.dtypes = dtypes;
-    i.variant = gpu::variant(op);
+    i.variant = variant;
     if (isas == std::vector<Isa>{Isa::neon}) i.isa = Isa::neon;
     return i;
 }
@@ -126,8 +127,9 @@ std::vector<Job> list_jobs(const OpTable &table, const std::vector<Isa> &isas,
                     jobs.push_back({name, i});
                 }
             }
-            if (for_gpu && gpu::has_kernel(*op, dtypes))
-                jobs.push_back({name, opencl_instance(*op, dtypes, isas)});
+            if (!for_gpu || !gpu::has_kernel(*op, dtypes)) continue;
+            for (const std::string &variant : gpu::variants(*op))
+                jobs.push_back({name, opencl_instance(dtypes, variant, isas)});
         }
     }
     return jobs;
@@ -222,8 +224,10 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
     // Variants without kernels here are for other instruction sets.
-    for (const VariantSpec &v : op->variants)
-        if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
+    for (const auto *variants : {&op->variants, &op->gpu_variants}) {
+        for (const VariantSpec &v : *variants)
+            if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
+    }
     check_scalars(*op, table, scalars);
 }
 

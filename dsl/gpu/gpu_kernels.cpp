@@ -19,4 +19,12 @@ std::string no_kernel_reason(const Op &op, const std::string &dtypes) {
     return "";
 }
 
+std::vector<std::string> variants(const OpRecord &op) {
+    if (op.gpu_variants.empty()) return {op.variants.back().name};
+    std::vector<std::string> names;
+    for (const VariantSpec &v : op.gpu_variants)
+        names.push_back(v.name);
+    return names;
+}
+
 }  // namespace halyard::gpu

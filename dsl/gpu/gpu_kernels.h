@@ -1,6 +1,8 @@
-// The kernels that are built for GPUs: those of an op's last variant, which takes every shape.
+// The kernels that are built for GPUs: one of each of an op's variants for GPUs, or of the last of
+// its others, which takes every shape.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "dsl/op.h"
 
@@ -12,8 +14,7 @@ inline bool has_kernel(const Op &op, const std::string &dtypes) {
     return no_kernel_reason(op, dtypes).empty();
 }
 
-inline const std::string &variant(const Op &op) {
-    return op.variants.back().name;
-}
+// Returns the names of the variants that have kernels for a GPU, best first.
+std::vector<std::string> variants(const OpRecord &op);
 
 }  // namespace halyard::gpu

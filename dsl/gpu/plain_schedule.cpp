@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "dsl/gpu/grid.h"
+#include "dsl/gpu/row_kernels.h"
 #include "dsl/joint_outputs.h"
 #include "dsl/sum_tree.h"
 
@@ -29,37 +31,21 @@ constexpr int block_threads = 128;
 constexpr int chunk = 64;  // consecutive terms of a sum that are added first
 // Sums over more dimensions have the algorithm's order: their trees would be deep and of few terms.
 constexpr int max_tree_dimensions = 3;
-// Halide 21 can't derive that a thread needs one element if more dimensions share one dimension of
-// the grid.
-constexpr size_t max_fused = 3;
 
-const Var block("block");
-
-// Distributes one stage. The first dimensions of a Func share the first one of the grid, because
-// CUDA limits the others to 65,535.
+// Distributes one stage.
 void distribute(Stage stage, const std::vector<Var> &pure, const std::vector<RVar> &reduced) {
     if (pure.empty()) {
         stage.gpu_single_thread();
         return;
     }
-    stage.split(pure[0], block, gpu_thread, block_threads, TailStrategy::GuardWithIf);
+    stage.split(pure[0], grid_block, gpu_thread, block_threads, TailStrategy::GuardWithIf);
     std::vector<VarOrRVar> inner_to_outer(reduced.begin(), reduced.end());
     inner_to_outer.emplace_back(gpu_thread);
-    inner_to_outer.emplace_back(block);
+    inner_to_outer.emplace_back(grid_block);
     inner_to_outer.insert(inner_to_outer.end(), pure.begin() + 1, pure.end());
     stage.reorder(inner_to_outer);
-    for (size_t d = 1; d < std::min(pure.size(), max_fused); d++)
-        stage.fuse(block, pure[d], block);
-    std::vector<VarOrRVar> blocks = {block};
-    for (size_t d = max_fused; d < pure.size(); d++) {
-        if (blocks.size() < 3)
-            blocks.emplace_back(pure[d]);
-        else
-            stage.fuse(blocks.back(), pure[d], Var(blocks.back().name()));
-    }
     stage.gpu_threads(gpu_thread);
-    for (const VarOrRVar &b : blocks)
-        stage.gpu_blocks(b);
+    distribute_over_grid(stage, {pure.begin() + 1, pure.end()});
 }
 
 // Returns the chunks of a loop over terms: one alone is split into chunks of chunks.
@@ -124,14 +110,19 @@ bool updates_stay_in_place(const Function &f) {
     return calls.are_pure();
 }
 
+void sum_updates_in_trees(Func &f) {
+    if (f.dimensions() > max_tree_dimensions) return;
+    for (int k = 0; k < f.num_update_definitions(); k++)
+        sum_in_tree(f, k, chunks_of);
+}
+
 void distribute_stages(Func &f) {
+    sum_updates_in_trees(f);
     f.compute_root();
     distribute(f, f.args(), {});
     for (int k = 0; k < f.num_update_definitions(); k++)
         distribute_update(f, k);
 }
-
-using Functions = std::map<std::string, Function>;
 
 // Returns the output that alone reads `f`, where each of its elements reads the one at its own
 // place and nothing else; null if there is none.
@@ -152,20 +143,55 @@ const Function *output_of(const Function &f, const Functions &all,
     return calls.are_pure() && reader->dimensions() == f.dimensions() ? reader : nullptr;
 }
 
-// Makes one kernel of all stages of `f`: each thread has its element in a register. It is the
-// kernel of `output`, if there is one.
-void compute_in_threads(Func &f, const Function *output) {
-    Func kernel = output ? Func(*output) : f.in();
-    if (!output) {
-        kernel.compute_root();
-        distribute(kernel, kernel.args(), {});
+// Funcs whose updates stay in place and that are computed in the same kernel.
+struct OneKernel {
+    const Function *output = nullptr;  // whose kernel it is; null if it is that of the one Func
+    std::vector<Func> funcs;
+};
+
+// Schedules the kernel. If the terms of its elements lie side by side in memory, a warp has an
+// element, else a thread.
+void compute_in_one_kernel(OneKernel &k, const Functions &all, Row rows) {
+    Func kernel = k.output ? Func(*k.output) : k.funcs[0].in();
+    std::vector<std::string> loops;
+    for (const Func &f : k.funcs) {
+        const auto loop = row_loop(f.function(), all);
+        if (loop && rows == Row::by_warp) loops.push_back(*loop);
     }
-    f.compute_at(kernel, gpu_thread);
+    if (loops.size() == k.funcs.size()) {
+        reduce_by_warps(k.funcs, kernel, loops);
+        return;
+    }
+    kernel.compute_root();
+    distribute(kernel, kernel.args(), {});
+    for (Func &f : k.funcs) {
+        sum_updates_in_trees(f);
+        f.compute_at(kernel, gpu_thread);
+    }
+}
+
+// Schedules the pipeline as one kernel, if its reductions share rows with its output. Returns
+// false, and changes nothing, if they don't.
+bool schedule_rows(const Func &output, const Functions &all) {
+    std::vector<Function> reductions;
+    std::vector<std::string> loops;
+    for (const auto &[name, f] : all) {
+        if (!f.has_update_definition()) continue;
+        const auto loop = row_loop(f, all);
+        if (!loop || name == output.name()) return false;
+        reductions.push_back(f);
+        loops.push_back(*loop);
+    }
+    if (!shares_rows(output.function(), reductions, all)) return false;
+    Func kernel = output;
+    std::vector<Func> funcs(reductions.begin(), reductions.end());
+    share_rows(kernel, funcs, loops);
+    return true;
 }
 
 }  // namespace
 
-void plain_schedule(const std::vector<Func> &outputs) {
+void plain_schedule(const std::vector<Func> &outputs, Row rows) {
     std::vector<Function> roots;
     std::set<std::string> output_names;
     for (const Func &f : outputs) {
@@ -173,20 +199,26 @@ void plain_schedule(const std::vector<Func> &outputs) {
         output_names.insert(f.name());
     }
     const Functions all = Halide::Internal::build_environment(roots);
+    const bool is_alone = outputs.size() == 1 && rows == Row::by_warp;
+    if (is_alone && schedule_rows(outputs[0], all)) return;
+    std::map<std::string, OneKernel> in_one_kernel;  // by the Func whose kernel it is
     for (const auto &[name, function] : all) {
-        const bool is_output = output_names.count(name) > 0;
-        if (!is_output && !function.has_update_definition()) continue;
+        if (output_names.count(name) || !function.has_update_definition()) continue;
         Func f(function);
-        const bool is_one_kernel = !is_output && f.dimensions() > 0 &&
-                                   updates_stay_in_place(function);
-        if (f.dimensions() <= max_tree_dimensions) {
-            for (int k = 0; k < f.num_update_definitions(); k++)
-                sum_in_tree(f, k, chunks_of);
-        }
-        if (is_one_kernel)
-            compute_in_threads(f, output_of(function, all, output_names));
-        else
+        if (f.dimensions() > 0 && updates_stay_in_place(function)) {
+            const Function *output = output_of(function, all, output_names);
+            OneKernel &kernel = in_one_kernel[output ? output->name() : name];
+            kernel.output = output;
+            kernel.funcs.push_back(f);
+        } else {
             distribute_stages(f);
+        }
+    }
+    for (auto &[name, kernel] : in_one_kernel)
+        compute_in_one_kernel(kernel, all, rows);
+    for (const Func &output : outputs) {
+        Func f = output;
+        if (in_one_kernel.count(f.name()) == 0) distribute_stages(f);
     }
 }
 

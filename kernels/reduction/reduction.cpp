@@ -1,5 +1,8 @@
 #include "kernels/reduction/reduction.h"
 
+#include "dsl/gpu/plain_schedule.h"
+#include "dsl/gpu/row_kernels.h"
+
 namespace halyard {
 
 using Halide::Expr;
@@ -60,12 +63,8 @@ void Reduction::declare_variants() {
         const auto algorithm = [this, tree](const Build &build) {
             // Ascend has its own order of summation (dsl/ascend/lowering/reduce.h).
             if (build.is_ascend()) return define_plain();
-            is_plain_ = false;
-            count = math::real(size("r")) * math::real(size("s"));
-            if (build.on_gpu)
-                define_chunks();
-            else
-                tree();
+            begin_tree();
+            tree();
         };
         add({name, when, {.algorithm = algorithm, .schedule = schedule}});
     };
@@ -91,6 +90,35 @@ void Reduction::declare_variants() {
             [this](const Cpu &cpu) { schedule_columns(cpu, false); });
     variant("rows", DimExpr::always(), row_tree,
             [this](const Cpu &cpu) { schedule_rows(cpu, false); });
+    declare_gpu_variants();
+}
+
+void Reduction::declare_gpu_variants() {
+    const Dim o("o"), r("r"), i("i"), s("s");
+    // rows that are short, or as many as a GPU has warps
+    add_for_gpu({"warps",
+                 s >= 16 && r == 1 && (s <= longest_of_one_thread || o * i >= 1024),
+                 {.algorithm = [this](const Build &) { define_lanes(); },
+                  .schedule_on_gpu =
+                      [this](const Gpu &) {
+                          Func stored = store();
+                          gpu::reduce_by_warps(runs[0], u, partial, stored);
+                      }}});
+    // columns: neighbouring threads have neighbouring results
+    add_for_gpu({"columns_by_threads",
+                 s < 16,
+                 {.algorithm = [this](const Build &) { define_chunks(true); },
+                  .schedule_on_gpu = [this](const Gpu &) { schedule_chunks(); }}});
+    // few long rows: neighbouring threads have neighbouring chunks
+    add_for_gpu({"chunks",
+                 DimExpr::always(),
+                 {.algorithm = [this](const Build &) { define_chunks(false); },
+                  .schedule_on_gpu = [this](const Gpu &) { schedule_chunks(); }}});
+}
+
+void Reduction::begin_tree() {
+    is_plain_ = false;
+    count = math::real(size("r")) * math::real(size("s"));
 }
 
 void Reduction::define_plain() {
@@ -102,10 +130,30 @@ void Reduction::define_plain() {
     y(i, o) = finish(partial(i, o));
 }
 
+// The tree of rows that a GPU's warps reduce: each thread of a warp has every 32nd element.
+void Reduction::define_lanes() {
+    begin_tree();
+    const Expr s = size("s");
+    RDom &k = run_domain[0];
+    k = RDom(0, ceil_div(s, gpu::warp));
+    const Expr at = k * gpu::warp + u;
+    k.where(at < s);
+    runs[0](u, i, o) = start();
+    runs[0](u, i, o) = combine(runs[0](u, i, o),
+                               load(x(unsafe_promise_clamped(at, 0, s - 1), i, 0, o)));
+    top_domain = RDom(0, gpu::warp);
+    partial(i, o) = start();
+    partial(i, o) = combine(partial(i, o), runs[0](top_domain.x, i, o));
+    y(i, o) = finish(partial(i, o));
+}
+
 // The tree of GPUs: chunks of 64 elements, chunks of 64 such results, and so on. A chunk has every
-// (number of chunks)-th element, so that threads of neighbouring chunks read neighbours. A short
-// row is reduced by one thread: then the kernels of the chunks aren't launched.
-void Reduction::define_chunks() {
+// (number of chunks)-th element, so that threads of neighbouring chunks read neighbours. Of
+// columns, neighbouring threads have chunks of neighbouring results. A short row or column is
+// reduced by one thread: then the kernels of the chunks aren't launched.
+void Reduction::define_chunks(bool of_columns) {
+    begin_tree();
+    const std::vector<Var> args = of_columns ? std::vector{i, t, o} : std::vector{t, i, o};
     const Expr s = max(size("s"), 1);
     Expr below = size("s") * size("r");
     for (int l = 0; l < 3; l++) {
@@ -115,19 +163,31 @@ void Reduction::define_chunks() {
         const Expr at = t + k.x * chunks;
         k.where(at < below);
         const Expr inside = unsafe_promise_clamped(at, 0, below - 1);
-        runs[l](t, i, o) = start();
-        runs[l](t, i, o) = combine(runs[l](t, i, o), l == 0 ? load(x(inside % s, i, inside / s, o))
-                                                            : runs[l - 1](inside, i, o));
+        runs[l](args) = start();
+        runs[l](args) = combine(runs[l](args), l == 0 ? load(x(inside % s, i, inside / s, o))
+                                                      : runs[l - 1](chunk_at(args, inside)));
         below = chunks;
     }
     top_domain = RDom(0, below);
     partial(i, o) = start();
-    partial(i, o) = combine(partial(i, o), runs[2](top_domain.x, i, o));
+    partial(i, o) = combine(partial(i, o), runs[2](chunk_at(args, top_domain.x)));
     const RDom all(0, size("s"), 0, size("r"));
     by_one_thread(i, o) = start();
     by_one_thread(i, o) = combine(by_one_thread(i, o), load(x(all.x, i, all.y, o)));
     const Expr is_short = size("s") * size("r") <= longest_of_one_thread;
     y(i, o) = finish(select(is_short, by_one_thread(i, o), partial(i, o)));
+}
+
+// Returns `args` with another chunk than t.
+std::vector<Expr> Reduction::chunk_at(const std::vector<Var> &args, const Expr &chunk) const {
+    std::vector<Expr> at;
+    for (const Var &v : args)
+        at.push_back(v.same_as(t) ? chunk : Expr(v));
+    return at;
+}
+
+void Reduction::schedule_chunks() {
+    gpu::plain_schedule({store()}, gpu::Row::by_thread);
 }
 
 // The tree of rows: along s in blocks of `width` elements, one for each partial result u.

@@ -58,8 +58,13 @@ struct Reduction : Op {
 
 private:
     void declare_variants();
+    void declare_gpu_variants();
+    void begin_tree();
     void define_plain();
-    void define_chunks();
+    void define_lanes();
+    void define_chunks(bool of_columns);
+    std::vector<Expr> chunk_at(const std::vector<Var> &args, const Expr &chunk) const;
+    void schedule_chunks();
     void define_row_tree();
     // `whole_tiles`: i is a multiple of a tile, or tiles overlap.
     void define_column_tree(bool whole_tiles);

@@ -17,9 +17,9 @@
 namespace halyard {
 
 std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims) {
-    if (k.backend != "cpu") return "";
-    const auto v = std::ranges::find(op.variants, k.variant, &VariantSpec::name);
-    if (v == op.variants.end()) return "no variant of this name";
+    const VariantSpec *v = find_variant(op, k.variant);
+    if (!v) return "no variant of this name";
+    if (k.backend != "cpu" && op.gpu_variants.empty()) return "";
     if (!host_has(v->extension)) return std::string("this CPU lacks ") + name_of(v->extension);
     Dims names = dims;
     for (const auto &[name, value] : k.tunables)
@@ -188,12 +188,24 @@ bool choose_ascend(const RegisteredOp &op, const std::string &dtypes, bool expla
     return true;
 }
 
+// Returns the variant for GPUs that takes a call of `dims`.
+std::string gpu_variant_for(const OpRecord &op, const Dims &dims) {
+    const Force::Choice *const force = Force::current();
+    if (op.gpu_variants.empty()) return op.variants.back().name;
+    for (const VariantSpec &v : op.gpu_variants) {
+        const bool is_asked = !force || force->variant.empty() || force->variant == v.name;
+        if (is_asked && holds(v.when, dims)) return v.name;
+    }
+    throw DispatchError(op.name, "no kernel takes this call: variant " + force->variant +
+                                     " is forced, whose condition does not hold");
+}
+
 // Sets the plan's kernel to one that is compiled now, if the backend has none and it can be made.
 void make_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &backend,
                  Plan &plan) {
     KernelMaker *const maker = kernel_maker(backend);
     if (!maker || has_kernel(op, backend, dtypes)) return;
-    plan.kernel = &maker->kernel(op, dtypes);
+    plan.kernel = &maker->kernel(op, dtypes, gpu_variant_for(op.record, plan.dims));
     plan.on_device = true;
     plan.candidates.push_back({plan.kernel, ""});
 }

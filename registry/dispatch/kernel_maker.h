@@ -14,9 +14,10 @@ public:
     virtual std::string backend() const = 0;
     // Returns the reason why it makes no kernel for these dtypes; empty if it makes one.
     virtual std::string no_kernel_reason(const RegisteredOp &op, const std::string &dtypes) = 0;
-    // Returns the kernel, which is compiled at the first call and kept. Thread-safe. Throws Error
-    // if it can't be compiled.
-    virtual const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) = 0;
+    // Returns the kernel of a variant for GPUs, which is compiled at the first call and kept.
+    // Thread-safe. Throws Error if it can't be compiled.
+    virtual const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes,
+                                      const std::string &variant) = 0;
 };
 
 // Sets what makes the kernels of its backend from now on; null for nothing. It must live on.

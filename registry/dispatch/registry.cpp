@@ -35,10 +35,12 @@ std::set<std::string> names_plans_read(const OpRecord &r) {
         add(condition);
     for (const LetSpec &let : r.lets)
         add(let.value);
-    for (const VariantSpec &v : r.variants) {
-        std::istringstream words(v.when);
-        for (std::string word; words >> word;)
-            add(word);
+    for (const auto *variants : {&r.variants, &r.gpu_variants}) {
+        for (const VariantSpec &v : *variants) {
+            std::istringstream words(v.when);
+            for (std::string word; words >> word;)
+                add(word);
+        }
     }
     for (const ScalarSpec &s : r.scalars)
         if (!s.real && !is_name(s.value)) add(s.value);
@@ -96,9 +98,11 @@ void Registry::add_kernel(const KernelEntry &k) {
     RegisteredOp &op = **it;
     auto rank = [&](const KernelEntry &e) {
         int place = 0;
-        for (auto &v : op.record.variants) {
-            if (v.name == e.variant) break;
-            place++;
+        for (const auto *variants : {&op.record.variants, &op.record.gpu_variants}) {
+            for (const VariantSpec &v : *variants) {
+                if (v.name == e.variant) return place - 1000 * int(e.isa);
+                place++;
+            }
         }
         // The highest ISA comes first; a variant for fewer lanes sets them in its schedule.
         return place - 1000 * int(e.isa);

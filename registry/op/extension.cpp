@@ -68,8 +68,8 @@ bool builds(Extension extension, Isa isa) {
 }
 
 Extension extension_of(const OpRecord &op, const std::string &variant) {
-    const auto v = std::ranges::find(op.variants, variant, &VariantSpec::name);
-    return v == op.variants.end() ? Extension::none : v->extension;
+    const VariantSpec *v = find_variant(op, variant);
+    return v ? v->extension : Extension::none;
 }
 
 }  // namespace halyard

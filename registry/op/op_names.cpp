@@ -76,6 +76,14 @@ std::string constant_of(const std::string &name, const std::string &type) {
 
 }  // namespace
 
+const VariantSpec *find_variant(const OpRecord &op, const std::string &name) {
+    for (const auto *variants : {&op.variants, &op.gpu_variants}) {
+        const auto v = std::ranges::find(*variants, name, &VariantSpec::name);
+        if (v != variants->end()) return &*v;
+    }
+    return nullptr;
+}
+
 std::string class_name(const OpRecord &op) {
     return op.alias.empty() ? camel_case(op.name) : op.alias;
 }

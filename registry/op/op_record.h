@@ -102,7 +102,10 @@ struct OpRecord {
     // ShapeError.
     std::vector<std::string> conditions;
     std::vector<VariantSpec> variants = {{"", ""}};  // best first; the last takes every shape
-    std::vector<std::string> samples, bench;         // problem instances: "n=3 c=7 axis=1"
+    // The kernels for a GPU, likewise. Their names are other than those of `variants`. If there are
+    // none, a GPU has one kernel, that of the last of `variants`.
+    std::vector<VariantSpec> gpu_variants = {};
+    std::vector<std::string> samples, bench;  // problem instances: "n=3 c=7 axis=1"
     // Form plain: the dimension that attribute `axis` selects ("c").
     std::string axis;
     // Kernels take any innermost stride of inputs and outputs, not only 1.
@@ -111,6 +114,8 @@ struct OpRecord {
     Contract contract;
 };
 
+// Returns the variant of this name, of the CPU or of a GPU; null if there is none.
+const VariantSpec *find_variant(const OpRecord &op, const std::string &name);
 std::string class_name(const OpRecord &op);            // its alias, or CamelCase of its name
 const std::string &function_name(const OpRecord &op);  // its functional name, or its name
 // Returns the name of an internal op's C++ function in namespace kernel: its name without

@@ -11,6 +11,7 @@
 #include "primitives/library.h"
 #include "registry/dispatch/device.h"
 #include "registry/dispatch/force.h"
+#include "registry/dispatch/planner.h"
 #include "tools/check/check.h"
 #include "tools/check/cuda_model.h"
 #include "tools/check/fuzz.h"
@@ -21,27 +22,34 @@
 namespace halyard::check {
 namespace {
 
-// The CUDA kernel of one set of dtypes. It is registered, so that dispatch finds it.
+// The CUDA kernel of a variant for one set of dtypes. It is registered, so that dispatch finds it.
 class CudaKernel {
 public:
-    CudaKernel(const Op &op, const std::string &dtypes, const Options &o)
-        : op_(op), options_(o), kernel_(op_table().make(op.name), instance(op, dtypes, o)),
+    CudaKernel(const Op &op, const std::string &dtypes, const std::string &variant,
+               const Options &o)
+        : op_(op), options_(o), kernel_(op_table().make(op.name), instance(dtypes, variant, o)),
           stages_(stages_of(kernel_)) {
         const Instance &i = kernel_.instance;
         for (const KernelEntry &k : library().at(op.name).kernels)
-            if (k.backend == i.backend && k.dtypes == i.dtypes) return;
+            if (k.backend == i.backend && k.dtypes == i.dtypes && k.variant == variant) return;
         library().add_kernel({op.name, i.backend, i.dtypes, i.variant, i.isa, kernel_.lanes,
                               i.tunables.values(), kernel_.load()});
     }
 
+    bool is_asked() const { return is_asked(options_, kernel_.instance.variant); }
+
     void check_sample(const std::string &sample, Report &r) {
-        const std::string what = "cuda " + kernel_.instance.dtypes + " '" + sample + "'";
+        const bool is_alone = op_.gpu_variants.empty();
+        const std::string what = "cuda " + kernel_.instance.dtypes +
+                                 (is_alone ? "" : "/" + kernel_.instance.variant) + " '" + sample +
+                                 "'";
         Case c(op_, sample, kernel_.instance.dtypes, 6);
         // Dispatch never sends empty tensors to a device.
         if (has_empty_tensor(c)) return;
+        const Force force(host_isa(), kernel_.instance.variant, "cuda");
+        if (!takes(c)) return;
         c.solve(op_);
         watched(what, r, [&] {
-            const Force force(host_isa(), "", "cuda");
             begin_step(what);
             const std::vector<Tensor> results = dispatch(c.registered, c.in, c.attrs);
             for (size_t k = 0; k < results.size(); k++) {
@@ -68,26 +76,47 @@ public:
         });
     }
     void check_exact(Report &r) {
-        if (is_f32()) watched("exact", r, [&] { check_exact_cuda(op_, options_, r); });
+        if (!is_f32()) return;
+        Options o = options_;
+        o.variant = kernel_.instance.variant;
+        watched("exact", r, [&] { check_exact_cuda(op_, o, r); });
     }
     // Random calls, and every number of 16-bit formulas.
     void check_calls(Report &r) {
         Options o = options_;
         o.device = "cuda";
         o.dtypes = kernel_.instance.dtypes;
-        o.variant = "";
+        o.variant = op_.gpu_variants.empty() ? "" : kernel_.instance.variant;
         check_fuzz(op_, o, r);
         check_numbers_on_device(op_, o, r);
     }
 
 private:
-    static Instance instance(const Op &op, const std::string &dtypes, const Options &o) {
+    static Instance instance(const std::string &dtypes, const std::string &variant,
+                             const Options &o) {
         Instance i;
         i.backend = "cuda";
         i.dtypes = dtypes;
-        i.variant = gpu::variant(op);
-        i.fault = o.fault;
+        i.variant = variant;
+        if (is_asked(o, variant)) i.fault = o.fault;
         return i;
+    }
+
+    static bool is_asked(const Options &o, const std::string &variant) {
+        return o.variant.empty() || o.variant == variant;
+    }
+
+    // Returns false if the variant's condition rejects the call.
+    static bool takes(const Case &c) {
+        try {
+            std::vector<OperandMeta> metas;
+            for (const Tensor &t : c.in)
+                metas.push_back(meta_of(t));
+            make_plan(c.registered, metas, c.attrs);
+        } catch (const DispatchError &) {
+            return false;
+        }
+        return true;
     }
 
     bool is_f32() const { return kernel_.instance.dtypes == "f32"; }
@@ -151,14 +180,16 @@ std::vector<std::string> longer_samples(const Op &op) {
 
 namespace {
 
-// Returns the op's kernels of the dtypes that the options ask for.
+// Returns the op's kernels of the dtypes that the options ask for, those of all variants: calls
+// that do not choose one find theirs.
 std::vector<std::unique_ptr<CudaKernel>> cuda_kernels(const Op &op, const Options &o) {
     std::vector<std::unique_ptr<CudaKernel>> all;
     if (op.form == Form::composite) return all;
     open_cuda_model();
     for (const std::string &dtypes : op.dtypes) {
-        if (gpu::has_kernel(op, dtypes) && (o.dtypes.empty() || dtypes == o.dtypes))
-            all.push_back(std::make_unique<CudaKernel>(op, dtypes, o));
+        if (!gpu::has_kernel(op, dtypes) || !(o.dtypes.empty() || dtypes == o.dtypes)) continue;
+        for (const std::string &variant : gpu::variants(op))
+            all.push_back(std::make_unique<CudaKernel>(op, dtypes, variant, o));
     }
     return all;
 }
@@ -167,6 +198,7 @@ std::vector<std::unique_ptr<CudaKernel>> cuda_kernels(const Op &op, const Option
 
 void check_cuda(const Op &op, const Options &o, Report &r) {
     for (const auto &kernel : cuda_kernels(op, o)) {
+        if (!kernel->is_asked()) continue;
         for (const std::string &sample : op.samples)
             kernel->check_sample(sample, r);
         for (const std::string &sample : longer_samples(op))
@@ -179,7 +211,7 @@ void check_cuda(const Op &op, const Options &o, Report &r) {
 
 void check_cuda_calls(const Op &op, const Options &o, Report &r) {
     for (const auto &kernel : cuda_kernels(op, o))
-        kernel->check_calls(r);
+        if (kernel->is_asked()) kernel->check_calls(r);
 }
 
 std::string run_cuda_call(const Op &op, const FuzzCase &c) {

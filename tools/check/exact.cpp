@@ -244,7 +244,7 @@ public:
 
     void check(KernelFn scheduled, Isa isa, const std::string &variant, const std::string &backend,
                const Tunables &tunables, Report &r) {
-        const Force force(isa, backend == "cpu" ? variant : "", backend);
+        const Force force(isa, variant, backend);
         for (size_t s = 0; s < cases_.size(); s++) {
             const Case &c = cases_[s];
             // Dispatch never sends empty tensors to a device.
@@ -318,11 +318,13 @@ private:
     std::vector<Case> cases_;
 };
 
-void check_on_device(Exact &exact, const Op &op, const std::string &backend,
-                     const std::string &fault, Report &r) {
-    const std::string &last = gpu::variant(op);
-    exact.check(exact_kernel(op.name, Isa::baseline, last, true, backend, {}, fault), host_isa(),
-                last, backend, {}, r);
+void check_on_device(Exact &exact, const Op &op, const std::string &backend, const Options &o,
+                     Report &r) {
+    for (const std::string &variant : gpu::variants(op)) {
+        if (!o.variant.empty() && variant != o.variant) continue;
+        exact.check(exact_kernel(op.name, Isa::baseline, variant, true, backend, {}, o.fault),
+                    host_isa(), variant, backend, {}, r);
+    }
 }
 
 }  // namespace
@@ -330,7 +332,7 @@ void check_on_device(Exact &exact, const Op &op, const std::string &backend,
 void check_exact_cuda(const Op &op, const Options &o, Report &r) {
     try {
         Exact exact(op, host_isa());
-        check_on_device(exact, op, "cuda", o.fault, r);
+        check_on_device(exact, op, "cuda", o, r);
     } catch (const DTypeError &e) {
         r.skip(std::string("exact mode: ") + e.what());
     }
@@ -357,7 +359,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
             }
         }
         if (!opencl_dtypes(op).empty() && o.variant.empty() && has_device("opencl"))
-            check_on_device(exact, op, "opencl", "", r);
+            check_on_device(exact, op, "opencl", {}, r);
     } catch (const DTypeError &e) {
         r.skip(std::string("exact mode: ") + e.what());
     }

@@ -50,8 +50,10 @@ public:
         c.dtypes = one_of(dtypes_);
         c.device = device_;
         c.isa = one_of(isas_);
-        if (device_.empty() && (!variant_.empty() || chance(2)))
-            c.variant = variant_.empty() ? one_of(op_.variants).name : variant_;
+        const std::vector<VariantSpec> &variants = device_.empty() ? op_.variants
+                                                                   : op_.gpu_variants;
+        if (!variants.empty() && (!variant_.empty() || chance(2)))
+            c.variant = variant_.empty() ? one_of(variants).name : variant_;
         c.seed = 1 + int(rng_() % 1000);
         c.sample = problem(c);
         for (int tries = 0; tries < max_tries && !takes(c); tries++)
@@ -115,7 +117,7 @@ private:
         if (c.variant.empty()) return true;
         try {
             const auto [attrs, metas] = call_of(op_, c.sample, c.dtypes);
-            const Force force(c.isa, c.variant);
+            const Force force(c.isa, c.variant, c.device.empty() ? "cpu" : c.device);
             make_plan(registered_, metas, attrs);
         } catch (const DispatchError &) {
             return false;

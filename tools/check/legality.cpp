@@ -161,12 +161,14 @@ void check_legality(const Op &op, const Options &o, Report &r) {
     if (!on_gpu.empty() && !has_oclgrind()) {
         r.skip("legality of the GPU kernel: there is no oclgrind");
     } else if (!on_gpu.empty()) {
-        Instance i;
-        i.backend = "opencl";
-        i.dtypes = on_gpu[0];
-        i.variant = gpu::variant(op);
-        check_kernel(op, i, device_work,
-                     {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
+        for (const std::string &variant : gpu::variants(op)) {
+            Instance i;
+            i.backend = "opencl";
+            i.dtypes = on_gpu[0];
+            i.variant = variant;
+            check_kernel(op, i, device_work,
+                         {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
+        }
     }
     if (!o.legality) return;
     for (auto &v : op.variants) {

@@ -59,11 +59,13 @@ std::vector<KernelEntry> cuda_kernels_of(const std::string &name) {
     std::vector<KernelEntry> all;
     for (auto &dtypes : op->dtypes) {
         if (!gpu::has_kernel(*op, dtypes)) continue;
-        KernelEntry &k = all.emplace_back();
-        k.op = name;
-        k.backend = "cuda";
-        k.dtypes = dtypes;
-        k.variant = gpu::variant(*op);
+        for (const std::string &variant : gpu::variants(*op)) {
+            KernelEntry &k = all.emplace_back();
+            k.op = name;
+            k.backend = "cuda";
+            k.dtypes = dtypes;
+            k.variant = variant;
+        }
     }
     return all;
 }

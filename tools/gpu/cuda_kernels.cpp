@@ -2,7 +2,7 @@
 
 #include <map>
 #include <mutex>
-#include <utility>
+#include <tuple>
 
 #include "dsl/all_ops.h"
 #include "dsl/gpu/gpu_kernels.h"
@@ -35,12 +35,13 @@ public:
                       : "its op file isn't part of this program";
     }
 
-    const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) override {
+    const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes,
+                              const std::string &variant) override {
         const std::lock_guard lock(mutex_);
-        const auto [at, is_new] = made_.try_emplace({op.record.name, dtypes});
+        const auto [at, is_new] = made_.try_emplace({op.record.name, dtypes, variant});
         if (is_new) {
             try {
-                at->second = compiled(op.record.name, dtypes);
+                at->second = compiled(op.record.name, dtypes, variant);
             } catch (...) {
                 made_.erase(at);
                 throw;
@@ -50,20 +51,21 @@ public:
     }
 
 private:
-    static KernelEntry compiled(const std::string &name, const std::string &dtypes) {
+    static KernelEntry compiled(const std::string &name, const std::string &dtypes,
+                                const std::string &variant) {
         Instance i;
         i.backend = cuda;
         i.dtypes = dtypes;
-        OpPtr op = source_of(name);
-        i.variant = gpu::variant(*op);
-        Kernel kernel(std::move(op), i);
+        i.variant = variant;
+        Kernel kernel(source_of(name), i);
         return {name,         cuda, dtypes, i.variant, i.isa, kernel.lanes, i.tunables.values(),
                 kernel.load()};
     }
 
     // Not held over fork(): a compilation forks, and a child can't use a device anyway.
     std::mutex mutex_;
-    std::map<std::pair<std::string, std::string>, KernelEntry> made_;  // by op and dtypes
+    // by op, dtypes and variant
+    std::map<std::tuple<std::string, std::string, std::string>, KernelEntry> made_;
 };
 
 }  // namespace

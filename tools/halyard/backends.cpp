@@ -33,8 +33,10 @@ bool has_cuda_kernel(const std::string &op, const std::string &dtypes) {
         Instance i;
         i.backend = "cuda";
         i.dtypes = dtypes;
-        i.variant = gpu::variant(*op_table().make(op));
-        const Kernel scheduled(op_table().make(op), i);
+        for (const std::string &variant : gpu::variants(*op_table().make(op))) {
+            i.variant = variant;
+            const Kernel scheduled(op_table().make(op), i);
+        }
     } catch (const Error &) {
         return false;
     }

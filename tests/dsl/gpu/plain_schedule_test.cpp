@@ -6,16 +6,23 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "bench/harness/case.h"
 #include "dsl/all_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "dsl/lower.h"
+#include "gpu/machine/counts.h"
 #include "primitives/library.h"
 #include "registry/base/temporary_folder.h"
+#include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/force.h"
+#include "registry/dispatch/planner.h"
 #include "tools/check/check.h"
+#include "tools/check/cuda_model.h"
+#include "tools/gpu/cuda_kernels.h"
 
 namespace halyard::check {
 namespace {
@@ -97,17 +104,21 @@ template<class T> std::vector<std::string> failures() {
 }
 
 // Returns the number of the op's kernels in OpenCL C.
-template<class T> size_t kernels_of() {
+size_t kernels_of(OpPtr op) {
     Instance i;
     i.backend = "opencl";
     i.dtypes = "f32";
-    Kernel kernel(std::make_unique<T>(), i);
+    i.variant = gpu::variants(*op).front();
+    Kernel kernel(std::move(op), i);
     const TemporaryFolder folder("halyard_plain_schedule");
     const std::string text = text_of(kernel, "opencl", (folder.path / "scratch").string());
     size_t kernels = 0;
     for (size_t at = 0; (at = text.find("__kernel void _kernel", at)) != std::string::npos; at++)
         kernels++;
     return kernels;
+}
+template<class T> size_t kernels_of() {
+    return kernels_of(std::make_unique<T>());
 }
 
 // What two outputs read is a kernel of its own.
@@ -119,6 +130,72 @@ TEST(PlainSchedule, ASumIsPartOfTheKernelOfItsOutput) {
 TEST(PlainSchedule, OutputsOfOneShapeAreOneKernel) {
     EXPECT_EQ(kernels_of<Exchange>(), 1);
     EXPECT_THAT(failures<Exchange>(), testing::IsEmpty());
+}
+
+// A warp has a row, from its first reduction to its last element.
+TEST(PlainSchedule, RowsAreOneKernel) {
+    list_kit_ops();
+    for (const char *name :
+         {"softmax", "log_softmax_dx", "layer_norm_kernel", "softmax_cross_entropy", "reduce_max"})
+        EXPECT_EQ(kernels_of(op_table().make(name)), 1) << name;
+}
+
+// Returns the variant of the CUDA kernel that a call gets.
+std::string variant_for(const std::string &name, const std::string &sample) {
+    const Case c(*op_table().make(name), sample, "f32", 6);
+    std::vector<OperandMeta> metas;
+    for (const Tensor &t : c.in)
+        metas.push_back(meta_of(t));
+    const Force force(host_isa(), "", "cuda");
+    return make_plan(c.registered, metas, c.attrs).kernel->variant;
+}
+
+TEST(GpuVariants, AreChosenByTheirConditions) {
+    list_kit_ops();
+    open_cuda_model();
+    make_cuda_kernels();
+    EXPECT_EQ(variant_for("reduce_sum", "o=1 r=1 i=3 s=17 axis=1,3"), "warps");
+    EXPECT_EQ(variant_for("reduce_sum", "o=2 r=1 i=1 s=16411 axis=1,3"), "chunks");
+    EXPECT_EQ(variant_for("reduce_sum", "o=1 r=31 i=33 s=1 axis=1,3"), "columns_by_threads");
+    const Case c(*op_table().make("reduce_sum"), "o=1 r=31 i=33 s=1 axis=1,3", "f32", 6);
+    const Force force(host_isa(), "warps", "cuda");
+    EXPECT_THROW(dispatch(c.registered, c.in, c.attrs), DispatchError);
+}
+
+// Returns the bytes that a call moves on the PTX machine, in whole sectors, over those of its
+// tensors.
+double traffic(const std::string &name, const std::string &sample) {
+    open_cuda_model();
+    make_cuda_kernels();
+    const OpPtr op = op_table().make(name);
+    Case c(*op, sample, "f32", 6);
+    const auto counts = reinterpret_cast<const char *(*)()>(
+        cuda_symbol("halyard_cuda_model_counts"));
+    const Force force(host_isa(), "", "cuda");
+    double bytes = 0;
+    for (const Tensor &t : c.in)
+        bytes += double(t.bytes());
+    counts();
+    for (const Tensor &t : dispatch(c.registered, c.in, c.attrs))
+        bytes += double(t.bytes());
+    std::istringstream text(counts());
+    double sectors = 0, value = 0;
+    for (std::string what; text >> what >> value;)
+        if (what == "load_sectors" || what == "store_sectors") sectors += value;
+    return sectors * ptx::sector_bytes / bytes;
+}
+
+TEST(PlainSchedule, RowsColumnsAndMapsMoveLittleMoreThanTheirTensors) {
+    list_kit_ops();
+    EXPECT_LE(traffic("relu", "d0=1 d1=1 d2=65536"), 1.1);
+    EXPECT_LE(traffic("add", "d0=1 d1=1 d2=65536"), 1.1);
+    EXPECT_LE(traffic("reduce_sum", "o=1 r=1 i=128 s=1024 axis=1,3"), 1.1) << "rows";
+    EXPECT_LE(traffic("reduce_max", "o=1 r=1 i=2048 s=1024 axis=1,3"), 1.1) << "rows";
+    EXPECT_LE(traffic("reduce_sum", "o=1 r=512 i=1024 s=1 axis=1,3"), 1.1) << "columns";
+    EXPECT_LE(traffic("reduce_sum", "o=1 r=4096 i=256 s=1 axis=1,3"), 1.1) << "long columns";
+    EXPECT_LE(traffic("reduce_sum", "o=1 r=1 i=2 s=262144 axis=1,3"), 1.1) << "long rows";
+    // x is read for the maximum, for the sum, and for the result.
+    EXPECT_LE(traffic("softmax", "n=64 c=1024"), 2.01);
 }
 
 TEST(PlainSchedule, SumsAreTrees) {

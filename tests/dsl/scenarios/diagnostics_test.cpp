@@ -54,6 +54,11 @@ const std::vector<Mistake> mistakes = {
      "total.update(0).rfactor(k.x, u): the update isn't known to be associative: its parts can't "
      "be combined; sums, products, max, min, && and || are"},
     {"bad_sample", "sample 'n=2 q=5' names q: the dimensions of x[n,c] -> y[n,c] are c, n", true},
+    {"variant_of_two", "two variants are called 'every'", true},
+    {"last_has_a_condition",
+     "the last variant for GPUs, 'columns', has a condition, n>8: no kernel would take the other "
+     "calls",
+     true},
     {"typo_in_variant",
      "variant direct: its condition 'n>=2*lane' names lane, which is none of c, lanes, n, x_s0, "
      "x_s1, y_s0",

@@ -206,12 +206,13 @@ std::string kernels(const OpInfo &op) {
     if (r.form == Form::composite) return "Composed of other ops; runs where they do.\n";
     const KernelSummary summary = kernel_summary(op);
     std::vector<std::vector<std::string>> rows;
-    for (auto &v : r.variants) {
-        size_t count = 0;
-        for (auto &k : *op.kernels)
-            count += k.variant == v.name;
-        rows.push_back({v.name.empty() ? "(the only one)" : code(v.name),
-                        v.when.empty() ? "any shape" : code(v.when), std::to_string(count)});
+    for (const auto *variants : {&r.variants, &r.gpu_variants}) {
+        for (const VariantSpec &v : *variants) {
+            const auto count = std::ranges::count(*op.kernels, v.name, &KernelEntry::variant);
+            const std::string place = variants == &r.gpu_variants ? " (GPU)" : "";
+            rows.push_back({(v.name.empty() ? "(the only one)" : code(v.name)) + place,
+                            v.when.empty() ? "any shape" : code(v.when), std::to_string(count)});
+        }
     }
     return "Backends: " + join(summary.backends) + ". Instruction sets: " + join(summary.isas) +
            ".\n\n" + table({"variant", "when", "kernels"}, rows);

@@ -77,14 +77,18 @@ std::string cpu_variant(const OpRecord &op, const std::string &variant) {
     return std::ranges::find(op.variants, Extension::none, &VariantSpec::extension)->name;
 }
 
-// Returns the variant of the op's GPU kernel: the last one, which takes every shape.
+// Returns the variant of the op's GPU kernel that --variant names; without it the last one, which
+// takes every shape.
 std::string gpu_variant(const Op &op, const std::string &dtypes, const std::string &variant) {
     const std::string why = gpu::no_kernel_reason(op, dtypes);
     if (!why.empty()) throw DTypeError(op.name, "no GPU kernel for " + dtypes + ": " + why);
-    const std::string &last = gpu::variant(op);
-    if (!variant.empty() && variant != last)
-        throw AttrError(op.name, "no GPU kernel of variant '" + variant + "', there is " + last);
-    return last;
+    const std::vector<std::string> all = gpu::variants(op);
+    if (variant.empty()) return all.back();
+    if (std::ranges::find(all, variant) == all.end()) {
+        throw AttrError(op.name, "no GPU kernel of variant '" + variant + "', there " +
+                                     (all.size() == 1 ? "is " : "are ") + join(all, ", "));
+    }
+    return variant;
 }
 
 // Returns the kernel that was asked for, of those the kit builds. Its ISA may be missing in this
@@ -104,8 +108,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
     }
     if (i.backend != "cpu") {
         refuse_isa(op, i.backend, o.isa);
-        const std::string variant = variant_called(op, o.variant);
-        i.variant = gpu_variant(*op_table().make(op.name), i.dtypes, variant);
+        i.variant = gpu_variant(*op_table().make(op.name), i.dtypes, o.variant);
         return i;
     }
     i.variant = cpu_variant(op, o.variant);

@@ -22,10 +22,17 @@ json dtypes_on(const OpInfo &op) {
     return all;
 }
 
+json as_json(const std::vector<VariantSpec> &variants) {
+    json all = json::array();
+    for (const VariantSpec &v : variants)
+        all.push_back({{"name", v.name}, {"when", v.when}});
+    return all;
+}
+
 json as_json(const OpInfo &op) {
     const OpRecord &r = *op.record;
     const KernelSummary summary = kernel_summary(op);
-    json attrs = json::array(), variants = json::array();
+    json attrs = json::array();
     for (auto &a : r.attrs) {
         json one = {{"name", a.name},
                     {"kind", name_of_kind(a.kind)},
@@ -34,8 +41,6 @@ json as_json(const OpInfo &op) {
         if (!a.choices.empty()) one["choices"] = a.choices;
         attrs.push_back(one);
     }
-    for (auto &v : r.variants)
-        variants.push_back({{"name", v.name}, {"when", v.when}});
     static const char *measures[] = {"elementwise", "normwise", "products"};
     return {{"name", r.name},
             {"other_names", r.other_names},
@@ -50,7 +55,8 @@ json as_json(const OpInfo &op) {
             {"backends", summary.backends},
             {"dtypes_on", dtypes_on(op)},
             {"isas", summary.isas},
-            {"variants", variants},
+            {"variants", as_json(r.variants)},
+            {"gpu_variants", as_json(r.gpu_variants)},
             {"layouts", summary.layouts},
             {"gradients", op.gradients},
             {"attributes", attrs},
@@ -71,9 +77,9 @@ void print_details(const char *label, const std::vector<std::string> &texts) {
         print_detail(k == 0 ? label : "", texts[k]);
 }
 
-std::vector<std::string> texts_of_variants(const OpRecord &r) {
+std::vector<std::string> texts_of(const std::vector<VariantSpec> &variants) {
     std::vector<std::string> all;
-    for (auto &v : r.variants) {
+    for (const VariantSpec &v : variants) {
         const std::string condition = v.when.empty() ? " (any shape)" : " when " + v.when;
         if (!v.name.empty()) all.push_back(v.name + condition);
     }
@@ -107,7 +113,8 @@ void print_op(const OpInfo &op) {
             print_detail("", why);
     }
     print_detail("ISAs", join(summary.isas));
-    print_details("variants", texts_of_variants(r));
+    print_details("variants", texts_of(r.variants));
+    print_details("on a GPU", texts_of(r.gpu_variants));
     print_detail("layouts", join(summary.layouts));
     print_detail("gradients", join(op.gradients));
     std::vector<std::string> attributes;

@@ -200,6 +200,20 @@ struct TypoInVariant : Row {
     }
 };
 
+struct VariantOfTwo : Row {
+    VariantOfTwo() : Row("variant_of_two") {
+        add({"direct", Dim("n") > 8});
+        add({"every", DimExpr::always()});  // <- variant_of_two
+        add_for_gpu({"every", DimExpr::always()});
+    }
+};
+
+struct LastHasACondition : Row {
+    LastHasACondition() : Row("last_has_a_condition") {
+        add_for_gpu({"columns", Dim("n") > 8});  // <- last_has_a_condition
+    }
+};
+
 struct TypoInCondition : Row {
     TypoInCondition() : Row("typo_in_condition") {
         conditions = {"columns>0"};  // <- typo_in_condition
@@ -262,6 +276,8 @@ HALYARD_OPS {
     ops.add<NotAssociative>();
     ops.add<BadSample>();
     ops.add<TypoInVariant>();
+    ops.add<VariantOfTwo>();
+    ops.add<LastHasACondition>();
     ops.add<TypoInCondition>();
     ops.add<TypoInLet>();
     ops.add<UnreadScalar>();
