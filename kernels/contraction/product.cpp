@@ -189,6 +189,60 @@ void Product::promise_further_inputs() {
         memory[further].dim(0).set_stride(1);
 }
 
+void Product::add_variants_for_gpus() {
+    const auto algorithm = [this](const Build &) {
+        define_sum_of_copy();
+        define_output();
+    };
+    const DimExpr fits = d.m >= gpu_block_rows && d.n >= gpu_block_columns && d.n % 4 == 0;
+    add_for_gpu({"thread_tiles",
+                 fits && d.m * d.n >= 65536,
+                 {.algorithm = algorithm,
+                  .schedule_on_gpu = [this](const Gpu &) { schedule_thread_tiles(); }}});
+    add_for_gpu({"thread_sums", DimExpr::always()});
+}
+
+// As define_sum(), for a copy of b whose rows are rows of memory.
+void Product::define_sum_of_copy() {
+    b_rows(j, i, g) = b(j, i, g);
+    terms = RDom(0, gpu_terms, 0, size("k") / gpu_terms);
+    last_terms = RDom(0, size("k") % gpu_terms);
+    const Expr term = terms.y * gpu_terms + terms.x;
+    const Expr last_term = size("k") / gpu_terms * gpu_terms + last_terms;
+    sum(j, i, g) += a(term, i, g) * b_rows(j, term, g);
+    sum(j, i, g) += a(last_term, i, g) * b_rows(j, last_term, g);
+}
+
+// A thread has a tile of 8 rows and 4 columns in registers. It loads 4 elements of the copy at
+// once. The last tiles overlap those before them.
+void Product::schedule_thread_tiles() {
+    Var block_columns("block_columns"), block_rows("block_rows"), column("column"), row("row"),
+        warp("warp"), thread("thread");
+    store()
+        .bound(var(0), 0, size("n") / gpu_tile_columns * gpu_tile_columns)
+        .split(var(0), block_columns, column, gpu_block_columns, Tail::ShiftInwards)
+        .split(column, thread, column, gpu_tile_columns)
+        .split(var(1), block_rows, row, gpu_block_rows, Tail::ShiftInwards)
+        .split(row, warp, row, gpu_tile_rows)
+        .reorder(column, row, thread, warp, block_columns, block_rows, var(2))
+        .gpu_blocks(block_columns, block_rows, var(2))
+        .gpu_threads(thread, warp)
+        .vectorize(column)
+        .unroll(row);
+    sum.compute_at(store(), thread).vectorize(j).unroll(i);
+    sum.update(0).reorder(j, i, terms.x, terms.y).vectorize(j).unroll(i).unroll(terms.x);
+    sum.update(1).reorder(j, i, last_terms).vectorize(j).unroll(i);
+    // A thread of the copy reads neighbours along k, one after another, and a warp stores rows.
+    constexpr int columns_of_block = 128, rows_of_thread = 8;
+    b_rows.compute_root()
+        .align_storage(j, gpu_tile_columns)
+        .split(j, block_columns, thread, columns_of_block, Tail::GuardWithIf)
+        .split(i, block_rows, row, rows_of_thread, Tail::GuardWithIf)
+        .reorder(row, thread, block_columns, block_rows, g)
+        .gpu_blocks(block_columns, block_rows, g)
+        .gpu_threads(thread);
+}
+
 void Product::schedule(const Gpu &) {
     Var ji("ji"), ii("ii");
     store().gpu_tile(var(0), var(1), ji, ii, 16, 8, Tail::GuardWithIf).gpu_blocks(var(2));

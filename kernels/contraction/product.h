@@ -39,6 +39,10 @@ struct Product : Op {
     virtual void define_output() = 0;
 
     static inline const ProductDims d;
+    // The tile of a GPU's thread, that of a block of 4 warps one below the other, and the terms
+    // that are added in one turn.
+    static constexpr int gpu_tile_rows = 8, gpu_tile_columns = 4, gpu_block_rows = 32,
+                         gpu_block_columns = 128, gpu_terms = 4;
     // Rows of a register tile, and its vectors.
     static inline const Tunable tile_rows{"rows"}, tile_vectors{"cols"};
     // Numbers that only conditions read: 1 if a kernel has instructions for pairs, the n up to
@@ -81,6 +85,9 @@ struct Product : Op {
                (d.n < 8 * lanes && d.n % (2 * lanes) > 0 && d.n % (2 * lanes) <= lanes);
     }
     Variant any();  // every shape and stride: algorithm() and schedule()
+    // The variants for GPUs: a thread has a tile of sums, or one sum of small products.
+    // The epilogue of a tile stands in its code once for each sum.
+    void add_variants_for_gpus();
 
     // Computes the sums for references, and the sums of the products' absolute values.
     static void reference_sums(const Problem &p, Array &sums, Array &abs_sums);
@@ -96,6 +103,8 @@ private:
     Variant tiled(const std::string &name, const DimExpr &when, const Schedule &schedule);
     Variant in_matrix_tiles(const std::string &name, const DimExpr &when, MatrixTiles::Order order);
     void define_sum();
+    void define_sum_of_copy();
+    void schedule_thread_tiles();
     void define_sum_of_pairs(const Build &build);
     void define_sum_in_tiles(const Build &build);
     void promise_layout();
@@ -107,6 +116,9 @@ private:
     void schedule_matrix_tiles(const Cpu &cpu, MatrixTiles::Order order);
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
+
+    Func b_rows{"b_rows"};   // GPUs: the copy of b
+    RDom terms, last_terms;  // those of whole groups, and the rest
 
     // The steps they are made of.
     Func sum_in_blocks(const Cpu &cpu);
