@@ -41,9 +41,7 @@ void dispatch_into_ours(benchmark::State &state) {
 }
 void kernel(benchmark::State &state) {
     const Call c;
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(c.in);
     const Plan plan = make_plan(c.op, metas, c.attrs);
     for (auto _ : state)
         run_plan(plan, c.in, c.attrs, c.out);
@@ -52,9 +50,7 @@ void kernel(benchmark::State &state) {
 void measure_planning(benchmark::State &state, const RegisteredOp &op,
                       const std::vector<Tensor> &in) {
     const Attrs attrs(op.record);
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(in);
     for (auto _ : state)
         benchmark::DoNotOptimize(make_plan(op, metas, attrs));
 }

@@ -63,12 +63,10 @@ Names names_used(const Op &op) {
         add(l.value);
     for (const std::string &condition : op.conditions)
         add(condition);
-    for (const auto *variants : {&op.variants, &op.gpu_variants}) {
-        for (const VariantSpec &v : *variants) {
-            std::istringstream words(v.when);
-            for (std::string word; words >> word;)
-                add(word);
-        }
+    for (const VariantSpec *v : all_variants(op)) {
+        std::istringstream words(v->when);
+        for (std::string word; words >> word;)
+            add(word);
     }
     for (const ScalarSpec &s : op.scalars)
         if (s.value != s.name) add(s.value);

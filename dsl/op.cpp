@@ -130,6 +130,7 @@ Dim Op::stride(const Func &tensor, int dim) const {
                                                   tensor.name(), dim, signature)));
 }
 
+// Before the first variant an op has one without a name and an implementation.
 void Op::add(Variant v) {
     const bool has_default = std::ranges::none_of(
         variants_, [&](const Variant &one) { return one.name == variants[0].name; });

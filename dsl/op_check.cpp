@@ -149,13 +149,11 @@ void check_definitions(const Op &op, const Function &f, const std::vector<Direct
 // Names tell the variants of the CPU and those of GPUs apart, and every call on a GPU needs one.
 void check_variants(const Op &op) {
     std::set<std::string> names;
-    for (const auto *variants : {&op.variants, &op.gpu_variants}) {
-        for (const VariantSpec &v : *variants) {
-            if (!names.insert(v.name).second) {
-                throw AttrError(op.name,
-                                at_location(line_of(op, v.name),
-                                            fmt::format("two variants are called '{}'", v.name)));
-            }
+    for (const VariantSpec *v : all_variants(op)) {
+        if (!names.insert(v->name).second) {
+            throw AttrError(op.name,
+                            at_location(line_of(op, v->name),
+                                        fmt::format("two variants are called '{}'", v->name)));
         }
     }
     if (op.gpu_variants.empty() || op.gpu_variants.back().when.empty()) return;

@@ -224,10 +224,8 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
     // Variants without kernels here are for other instruction sets.
-    for (const auto *variants : {&op->variants, &op->gpu_variants}) {
-        for (const VariantSpec &v : *variants)
-            if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
-    }
+    for (const VariantSpec *v : all_variants(*op))
+        if (tunables.count(v->name)) check_variant_names(*op, *v, tunables.at(v->name));
     check_scalars(*op, table, scalars);
 }
 

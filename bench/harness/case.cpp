@@ -315,9 +315,7 @@ Shape Case::output_shape(size_t k) const {
 
 std::string kernel_text(const Case &c) {
     if (c.registered.record.form == Form::composite) return "";
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(c.in);
     try {
         const KernelEntry *k = make_plan(c.registered, metas, c.attrs).kernel;
         return k ? k->dtypes + "/" + name_of(k->isa) + (k->variant.empty() ? "" : "/" + k->variant)

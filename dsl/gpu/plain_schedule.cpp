@@ -28,11 +28,10 @@ using Halide::Internal::IRVisitor;
 using Halide::Internal::ReductionVariable;
 
 constexpr int block_threads = 128;
-constexpr int chunk = 64;  // consecutive terms of a sum that are added first
 // Sums over more dimensions have the algorithm's order: their trees would be deep and of few terms.
 constexpr int max_tree_dimensions = 3;
 
-// Distributes one stage.
+// Distributes one stage over threads, which share its first dimension, and over the grid.
 void distribute(Stage stage, const std::vector<Var> &pure, const std::vector<RVar> &reduced) {
     if (pure.empty()) {
         stage.gpu_single_thread();
@@ -50,8 +49,8 @@ void distribute(Stage stage, const std::vector<Var> &pure, const std::vector<RVa
 
 // Returns the chunks of a loop over terms: one alone is split into chunks of chunks.
 std::vector<int> chunks_of(std::optional<int64_t> extent, bool is_alone) {
-    if (extent && *extent <= chunk) return {};
-    return std::vector<int>(is_alone ? 2 : 1, chunk);
+    if (extent && *extent <= sum_chunk) return {};
+    return std::vector<int>(is_alone ? 2 : 1, sum_chunk);
 }
 
 // Distributes update number `k` over the pure dimensions that it has.
@@ -155,8 +154,8 @@ void compute_in_one_kernel(OneKernel &k, const Functions &all, Row rows) {
     Func kernel = k.output ? Func(*k.output) : k.funcs[0].in();
     std::vector<std::string> loops;
     for (const Func &f : k.funcs) {
-        const auto loop = row_loop(f.function(), all);
-        if (loop && rows == Row::by_warp) loops.push_back(*loop);
+        if (rows == Row::by_thread) break;
+        if (const auto loop = row_loop(f.function(), all)) loops.push_back(*loop);
     }
     if (loops.size() == k.funcs.size()) {
         reduce_by_warps(k.funcs, kernel, loops);

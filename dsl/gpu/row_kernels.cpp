@@ -27,7 +27,6 @@ using Halide::Internal::ReductionVariable;
 using Halide::Internal::Variable;
 
 constexpr int rows_of_a_block = 4;
-constexpr int chunk = 64;  // consecutive terms of a thread's sum that are added first
 
 const Var row("row");
 
@@ -127,7 +126,7 @@ bool is_at(const Load &load, const std::vector<std::string> &names) {
 
 // One level of chunks: of two, Halide 21 can't derive that a thread needs one chunk at a time.
 std::vector<int> chunks_of(std::optional<int64_t>, bool) {
-    return {chunk};
+    return {sum_chunk};
 }
 
 // Schedules `terms`, what each thread of a warp has of the terms of an element of `f`, in the block
@@ -146,7 +145,7 @@ void reduce_by_threads(Func &terms, const Var &of_lane, const std::vector<Var> &
     terms.compute_at(lanes, of_lane);
 }
 
-// As above, for an `f` whose terms are added in one loop.
+// As above, for an `f` whose update combines its terms in `loop`.
 void reduce_by_lanes(Func &f, const std::string &loop, const Func &kernel) {
     const RVar turn("turn"), lane("lane");
     const Var of_lane("of_lane");
@@ -164,6 +163,13 @@ void distribute_rows(Stage kernel, const std::vector<Var> &dims, const std::vect
     inner_to_outer.insert(inner_to_outer.end(), dims.begin() + 1, dims.end());
     kernel.reorder(inner_to_outer);
     distribute_over_grid(kernel, {dims.begin() + 1, dims.end()});
+}
+
+// Distributes a kernel that has one element of each row.
+void distribute_elements_of_rows(Func &kernel) {
+    kernel.compute_root();
+    distribute_rows(kernel, kernel.args(), {});
+    kernel.gpu_threads(row);
 }
 
 }  // namespace
@@ -220,18 +226,14 @@ bool shares_rows(const Function &output, const std::vector<Function> &reductions
 }
 
 void reduce_by_warps(Func &terms, const Var &of_lane, Func &f, Func &kernel) {
-    kernel.compute_root();
-    distribute_rows(kernel, kernel.args(), {});
-    kernel.gpu_threads(row);
+    distribute_elements_of_rows(kernel);
     reduce_by_threads(terms, of_lane, f.args(), kernel);
     f.compute_at(kernel, row);
 }
 
 void reduce_by_warps(std::vector<Func> &reductions, Func &kernel,
                      const std::vector<std::string> &loops) {
-    kernel.compute_root();
-    distribute_rows(kernel, kernel.args(), {});
-    kernel.gpu_threads(row);
+    distribute_elements_of_rows(kernel);
     for (size_t k = 0; k < reductions.size(); k++) {
         reduce_by_lanes(reductions[k], loops[k], kernel);
         reductions[k].compute_at(kernel, row);
@@ -240,18 +242,14 @@ void reduce_by_warps(std::vector<Func> &reductions, Func &kernel,
 
 void share_rows(Func &output, std::vector<Func> &reductions,
                 const std::vector<std::string> &loops) {
-    const Var turn("turn");
     const std::vector<Var> args = output.args();
-    const size_t along_row = args.size() - reductions[0].args().size();
-    const std::vector<Var> of_row(args.begin() + long(along_row), args.end());
-    output.compute_root();
-    if (along_row) {
-        output.split(args[0], turn, gpu_thread, warp, TailStrategy::GuardWithIf);
-        distribute_rows(output, of_row, {turn, gpu_thread});
-        output.gpu_threads(gpu_thread, row);
+    if (args.size() == reductions[0].args().size()) {
+        distribute_elements_of_rows(output);
     } else {
-        distribute_rows(output, of_row, {});
-        output.gpu_threads(row);
+        const Var turn("turn");
+        output.compute_root().split(args[0], turn, gpu_thread, warp, TailStrategy::GuardWithIf);
+        distribute_rows(output, {args.begin() + 1, args.end()}, {turn, gpu_thread});
+        output.gpu_threads(gpu_thread, row);
     }
     for (size_t k = 0; k < reductions.size(); k++) {
         Func &f = reductions[k];

@@ -14,7 +14,8 @@
 
 namespace halyard::gpu {
 
-inline constexpr int warp = 32;  // threads that execute together
+inline constexpr int warp = 32;       // threads that execute together
+inline constexpr int sum_chunk = 64;  // consecutive terms of a thread's sum that are added first
 
 using Functions = std::map<std::string, Halide::Internal::Function>;
 

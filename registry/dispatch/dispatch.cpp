@@ -117,9 +117,7 @@ Planned planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs 
         else if (e->hash == h && !forced && same(*e, op, in, attrs))
             return {mine, *e->plan};
     }
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : in)
-        metas.push_back(meta_of(t));
+    std::vector<OperandMeta> metas = metas_of(in);
     auto plan = std::make_shared<const Plan>(make_plan(op, metas, attrs));
     if (forced) {
         mine.evicted.push_back(plan);

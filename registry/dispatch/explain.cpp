@@ -25,9 +25,7 @@ std::map<std::string, int64_t> Explanation::problem() const {
 }
 
 Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(in);
     Explanation e{attrs.text(), make_plan(op, metas, attrs, true), {}, {}};
     for (size_t k = 0; k < in.size(); k++) {
         const Plan::Buffer &b = e.plan.inputs[k];

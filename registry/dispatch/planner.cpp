@@ -711,6 +711,14 @@ private:
 
 }  // namespace
 
+std::vector<OperandMeta> metas_of(std::span<const Tensor> in) {
+    std::vector<OperandMeta> metas;
+    metas.reserve(in.size());
+    for (const Tensor &t : in)
+        metas.push_back(meta_of(t));
+    return metas;
+}
+
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs,
                bool explaining) try {
     return Planner(op, in, attrs).plan(explaining);

@@ -35,12 +35,10 @@ std::set<std::string> names_plans_read(const OpRecord &r) {
         add(condition);
     for (const LetSpec &let : r.lets)
         add(let.value);
-    for (const auto *variants : {&r.variants, &r.gpu_variants}) {
-        for (const VariantSpec &v : *variants) {
-            std::istringstream words(v.when);
-            for (std::string word; words >> word;)
-                add(word);
-        }
+    for (const VariantSpec *v : all_variants(r)) {
+        std::istringstream words(v->when);
+        for (std::string word; words >> word;)
+            add(word);
     }
     for (const ScalarSpec &s : r.scalars)
         if (!s.real && !is_name(s.value)) add(s.value);
@@ -96,16 +94,11 @@ void Registry::add_kernel(const KernelEntry &k) {
     if (it == ops_.end() || (*it)->record.name != k.op)
         throw Error(k.op, "a kernel of an op that doesn't exist");
     RegisteredOp &op = **it;
+    const std::vector<const VariantSpec *> variants = all_variants(op.record);
     auto rank = [&](const KernelEntry &e) {
-        int place = 0;
-        for (const auto *variants : {&op.record.variants, &op.record.gpu_variants}) {
-            for (const VariantSpec &v : *variants) {
-                if (v.name == e.variant) return place - 1000 * int(e.isa);
-                place++;
-            }
-        }
+        const auto place = std::ranges::find(variants, e.variant, &VariantSpec::name);
         // The highest ISA comes first; a variant for fewer lanes sets them in its schedule.
-        return place - 1000 * int(e.isa);
+        return int(place - variants.begin()) - 1000 * int(e.isa);
     };
     op.kernels.insert(std::upper_bound(op.kernels.begin(), op.kernels.end(), k,
                                        [&](const KernelEntry &a, const KernelEntry &b) {

@@ -76,7 +76,16 @@ std::string constant_of(const std::string &name, const std::string &type) {
 
 }  // namespace
 
+std::vector<const VariantSpec *> all_variants(const OpRecord &op) {
+    std::vector<const VariantSpec *> all;
+    for (const auto *variants : {&op.variants, &op.gpu_variants})
+        for (const VariantSpec &v : *variants)
+            all.push_back(&v);
+    return all;
+}
+
 const VariantSpec *find_variant(const OpRecord &op, const std::string &name) {
+    // Planning calls this for each candidate, so no list is made.
     for (const auto *variants : {&op.variants, &op.gpu_variants}) {
         const auto v = std::ranges::find(*variants, name, &VariantSpec::name);
         if (v != variants->end()) return &*v;

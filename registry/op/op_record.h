@@ -114,6 +114,8 @@ struct OpRecord {
     Contract contract;
 };
 
+// Returns the variants of the CPU, then those of GPUs, as long as `op` lives.
+std::vector<const VariantSpec *> all_variants(const OpRecord &op);
 // Returns the variant of this name, of the CPU or of a GPU; null if there is none.
 const VariantSpec *find_variant(const OpRecord &op, const std::string &name);
 std::string class_name(const OpRecord &op);            // its alias, or CamelCase of its name

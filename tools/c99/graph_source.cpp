@@ -11,6 +11,7 @@
 #include "graph/passes.h"
 #include "primitives/primitive.h"
 #include "registry/base/error.h"
+#include "registry/dispatch/planner.h"
 #include "tools/c99/elements.h"
 
 namespace halyard::c99 {
@@ -314,9 +315,7 @@ CallSource source_of(const FusedGraph &graph, const Signature &signature,
 CallSource source_of_call(const RegisteredOp &op, const std::vector<Tensor> &in, const Attrs &attrs,
                           const std::string &name) {
     if (op.record.form != Form::composite) {
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(in);
         return source_of(op, metas, attrs, name);
     }
     graph::Capture capture(op.record.name, in);

@@ -32,9 +32,7 @@ constexpr Repetition usual_repetition = {512, 12};
 constexpr Repetition one_sample_repetition = {4096, 200};  // if it is the only sample
 
 Plan planned(const Case &c) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(c.in);
     return make_plan(c.registered, metas, c.attrs);
 }
 

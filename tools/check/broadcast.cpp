@@ -236,9 +236,7 @@ private:
         return alike;
     }
     Plan planned(const Tensors &in) const {
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(in);
         return make_plan(case_.registered, metas, case_.attrs);
     }
 

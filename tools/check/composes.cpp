@@ -110,9 +110,7 @@ std::vector<Tensor> results_of(const RegisteredOp &op, const KernelEntry &kernel
                                std::span<const Tensor> in, const Attrs &attrs) {
     RegisteredOp single = op;
     single.kernels = {kernel};
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(in);
     const Plan plan = make_plan(single, metas, attrs);
     std::vector<Tensor> out;
     for (const Plan::Output &output : plan.outputs)

@@ -109,9 +109,7 @@ private:
     // Returns false if the variant's condition rejects the call.
     static bool takes(const Case &c) {
         try {
-            std::vector<OperandMeta> metas;
-            for (const Tensor &t : c.in)
-                metas.push_back(meta_of(t));
+            const std::vector<OperandMeta> metas = metas_of(c.in);
             make_plan(c.registered, metas, c.attrs);
         } catch (const DispatchError &) {
             return false;

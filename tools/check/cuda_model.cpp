@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "gpu/machine/counts.h"
 #include "registry/dispatch/cuda_driver.h"
 #include "registry/gpu/gpu.h"
 
@@ -36,6 +37,21 @@ std::vector<std::string> cuda_findings() {
     for (std::string line; std::getline(text, line);)
         lines.push_back(line);
     return lines;
+}
+
+double cuda_bytes_moved() {
+    open_cuda_model();
+    const auto counts = reinterpret_cast<const char *(*)()>(
+        cuda_symbol("halyard_cuda_model_counts"));
+    std::istringstream text(counts ? counts() : "");
+    double sectors = 0, value = 0;
+    std::string name;
+    for (std::string line; std::getline(text, line);) {
+        std::istringstream words(line);
+        words >> name >> value;
+        if (name == "load_sectors" || name == "store_sectors") sectors += value;
+    }
+    return sectors * ptx::sector_bytes;
 }
 
 }  // namespace halyard::check

@@ -14,4 +14,8 @@ void open_cuda_model();
 // finds nothing.
 std::vector<std::string> cuda_findings();
 
+// Returns the bytes that loads and stores of global memory moved since the last call, in whole
+// sectors; opens the driver first. A real driver counts none.
+double cuda_bytes_moved();
+
 }  // namespace halyard::check

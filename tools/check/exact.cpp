@@ -41,9 +41,7 @@ KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &varia
 // Returns the plan that the f32 kernel of this variant would get, with modular types and without
 // the kernel.
 Plan exact_plan(const Case &c, const Op &op) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(c.in);
     Plan p = make_plan(c.registered, metas, c.attrs);
     auto modular = [](Plan::Buffer &b, const TensorSpec &t) {
         const bool variable = t.dtype.size() == 1 && std::isupper((unsigned char)t.dtype[0]);
@@ -211,9 +209,7 @@ private:
         unscheduled.record.dtypes = {"f64"};
         unscheduled.kernels = {{op_.name, "cpu", "f64", "", isa_, 1, {}, kernels_[variant]}};
         const Force force(isa_, "");
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         return run_exact(make_plan(unscheduled, metas, c.attrs), kernels_[variant], c);
     }
 

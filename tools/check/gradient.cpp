@@ -281,9 +281,7 @@ private:
     // appended and dx as the output. Returns nothing if the kernel rejects the call.
     std::optional<Tensor> run_derived(KernelFn derived) {
         const Force force(isa_, variant_);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : case_.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(case_.in);
         Plan p = make_plan(case_.registered, metas, case_.attrs);
         const Plan::Buffer from_y = p.outputs[0];
         p.inputs.push_back(from_y);

@@ -288,9 +288,7 @@ Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
     std::shuffle(samples.begin(), samples.end(), rng);
     for (auto &sample : samples) {
         const Case c(*op, sample, k.dtypes, 6);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         Faults all;
         const auto add = [&](const std::string &variant) {
             const Force force(host_isa(), variant, "ascend");

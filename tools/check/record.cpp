@@ -89,9 +89,7 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
         // Dispatch never sends empty tensors to a device.
         if (i.backend != "cpu" && has_empty_tensor(c)) continue;
         const Force force(i.isa, i.variant, i.backend);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         try {
             Plan p = make_plan(single, metas, c.attrs);
             p.on_device = false;  // nothing is on a device here

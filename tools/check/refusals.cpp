@@ -20,9 +20,7 @@ public:
     void call(const std::string &what, const std::vector<Tensor> &in, const Attrs &attrs,
               bool run = true) {
         expect_refusal_or_result(what, [&] {
-            std::vector<OperandMeta> metas;
-            for (const Tensor &t : in)
-                metas.push_back(meta_of(t));
+            const std::vector<OperandMeta> metas = metas_of(in);
             const Plan p = make_plan(c_.registered, metas, attrs);
             int64_t work = 0;
             for (auto &o : p.outputs)

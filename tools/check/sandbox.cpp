@@ -206,9 +206,7 @@ void check_sandbox(const Op &op, const Options &o, Report &r) {
     const std::vector<Isa> isas = isas_of(op, o);
     for (auto &sample : op.samples) {
         Case c(op, sample, dtypes, 9);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         for (Isa isa : isas) {
             for (auto &v : op.variants) {
                 if (!o.variant.empty() && v.name != o.variant) continue;

@@ -285,9 +285,7 @@ TEST(OnAscend, GradientsOfDilatedPoolsKeepTheContract) {
         c.fit_forward_outputs(*op);
         c.solve(*op);
         const Force force(host_isa(), "", "ascend");
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         EXPECT_TRUE(make_plan(c.registered, metas, c.attrs).simulated) << sample;
         const Tensor dx = dispatch(c.registered, c.in, c.attrs)[0];
         EXPECT_EQ(compare(*op, "dx", dx, c.problem), "") << sample;
@@ -401,9 +399,7 @@ TEST(OnAscend, EmptyCallsNeedNoProgram) {
         const OpPtr op = op_of(name);
         const Case c(*op, sample, "f32", 3);
         const Force force(host_isa(), "", "ascend");
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         const Plan plan = make_plan(c.registered, metas, c.attrs);
         EXPECT_FALSE(plan.simulated) << name;
         EXPECT_EQ(dispatch(c.registered, c.in, c.attrs)[0].elements(), 0) << name;
@@ -430,9 +426,7 @@ TEST(OnAscend, PrecisionModeComputesF32OnTheCube) {
     for (const char *name : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
         const OpPtr op = op_of(name);
         const Case c(*op, op->samples[1], "f32", 3);
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         set_context({.device_target = "Ascend", .precision_mode = "allow_fp32_to_fp16"});
         const Plan plan = make_plan(c.registered, metas, c.attrs);
         ASSERT_TRUE(plan.converted && plan.converted->simulated) << name;
@@ -489,9 +483,7 @@ TEST(OnAscend, UsesNoScalarUnit) {
         const OpPtr op = op_of(name);
         const Case c(*op, sample, "f16", 6);
         const Force force(host_isa(), "", "ascend");
-        std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in)
-            metas.push_back(meta_of(t));
+        const std::vector<OperandMeta> metas = metas_of(c.in);
         const auto &warnings =
             ascend::programs_of(make_plan(c.registered, metas, c.attrs), "f16").lowered.warnings;
         EXPECT_TRUE(warnings.empty()) << name << ": " << warnings[0];

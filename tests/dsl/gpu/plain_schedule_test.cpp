@@ -6,17 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "bench/harness/case.h"
 #include "dsl/all_ops.h"
 #include "dsl/gpu/gpu_kernels.h"
 #include "dsl/kernel.h"
 #include "dsl/lower.h"
-#include "gpu/machine/counts.h"
 #include "primitives/library.h"
 #include "registry/base/temporary_folder.h"
-#include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/force.h"
 #include "registry/dispatch/planner.h"
@@ -143,9 +140,7 @@ TEST(PlainSchedule, RowsAreOneKernel) {
 // Returns the variant of the CUDA kernel that a call gets.
 std::string variant_for(const std::string &name, const std::string &sample) {
     const Case c(*op_table().make(name), sample, "f32", 6);
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(c.in);
     const Force force(host_isa(), "", "cuda");
     return make_plan(c.registered, metas, c.attrs).kernel->variant;
 }
@@ -167,22 +162,15 @@ TEST(GpuVariants, AreChosenByTheirConditions) {
 double traffic(const std::string &name, const std::string &sample) {
     open_cuda_model();
     make_cuda_kernels();
-    const OpPtr op = op_table().make(name);
-    Case c(*op, sample, "f32", 6);
-    const auto counts = reinterpret_cast<const char *(*)()>(
-        cuda_symbol("halyard_cuda_model_counts"));
+    const Case c(*op_table().make(name), sample, "f32", 6);
     const Force force(host_isa(), "", "cuda");
     double bytes = 0;
     for (const Tensor &t : c.in)
         bytes += double(t.bytes());
-    counts();
+    cuda_bytes_moved();
     for (const Tensor &t : dispatch(c.registered, c.in, c.attrs))
         bytes += double(t.bytes());
-    std::istringstream text(counts());
-    double sectors = 0, value = 0;
-    for (std::string what; text >> what >> value;)
-        if (what == "load_sectors" || what == "store_sectors") sectors += value;
-    return sectors * ptx::sector_bytes / bytes;
+    return cuda_bytes_moved() / bytes;
 }
 
 TEST(PlainSchedule, RowsColumnsAndMapsMoveLittleMoreThanTheirTensors) {

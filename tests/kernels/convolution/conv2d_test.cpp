@@ -167,9 +167,7 @@ TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
 }
 
 Plan plan_of(const std::string &op, const std::vector<Tensor> &in, const Given &given) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(in);
     const RegisteredOp &registered = library().at(op);
     return make_plan(registered, metas, Attrs(registered.record, given));
 }

@@ -14,6 +14,7 @@
 #include "primitives/library.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/planner.h"
 #include "registry/tensor/dtype.h"
 #include "tests/tools/c99/compiled.h"
 
@@ -34,9 +35,7 @@ Case case_of(const std::string &op, const std::string &sample, const std::string
 }
 
 CallSource source_of(const Case &c) {
-    std::vector<OperandMeta> in;
-    for (const Tensor &t : c.in)
-        in.push_back(meta_of(t));
+    const std::vector<OperandMeta> in = metas_of(c.in);
     return c99::source_of(c.registered, in, c.attrs, "call");
 }
 

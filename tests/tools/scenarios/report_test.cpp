@@ -55,7 +55,7 @@ op=relu variant=wide picks=run:1 dtypes=f32 isa=avx2 cpu="Some CPU 1/2/3" thread
 op=relu this is no record
 op=relu variant=wide median_us=0.1 median_us=0.2 verdict=proved
 )";
-const char *roofs_file = R"(halyard roofs 1
+const char *roofs_file = R"(halyard roofs 2
 Some CPU, 2 cores
 load 0.1
 level 1 L1 32768 9e10 8e10 1.2e11 1e11 7e11

@@ -84,7 +84,7 @@ std::vector<TensorMeta> infer_gradient(const RegisteredOp &forward, const Regist
     return out;
 }
 
-std::vector<TensorMeta> metas_of(std::span<const Tensor> tensors) {
+std::vector<TensorMeta> tensor_metas_of(std::span<const Tensor> tensors) {
     std::vector<TensorMeta> all;
     for (const Tensor &t : tensors)
         all.push_back({t.dtype(), t.shape(), t.strides()});
@@ -96,7 +96,7 @@ std::vector<TensorMeta> metas_of(std::span<const Tensor> tensors) {
 void run_to(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
             OutputAllocator &outputs) {
     if (op.record.form != Form::composite) return dispatch_to(op, in, attrs, outputs);
-    infer(op, metas_of(in), attrs);
+    infer(op, tensor_metas_of(in), attrs);
     const std::vector<Tensor> results = composed(op, in, attrs);
     for (size_t k = 0; k < results.size(); k++)
         outputs.allocate(k, results[k].shape(), results[k].dtype()).assign(results[k]);
@@ -105,7 +105,7 @@ void run_to(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &att
 void run_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs,
               std::span<const Tensor> out) {
     if (op.record.form != Form::composite) return dispatch_into(op, in, attrs, out);
-    const std::vector<TensorMeta> expected = infer(op, metas_of(in), attrs);
+    const std::vector<TensorMeta> expected = infer(op, tensor_metas_of(in), attrs);
     for (size_t k = 0; k < out.size(); k++) {
         const std::string &name = op.signature.outputs[k].name;
         if (out[k].dtype() != expected[k].dtype) {

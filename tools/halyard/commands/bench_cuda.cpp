@@ -7,7 +7,6 @@
 #include "bench/harness/expected.h"
 #include "bench/harness/op_call.h"
 #include "bench/harness/problem_instance.h"
-#include "gpu/machine/counts.h"
 #include "gpu/model/gpu_profile.h"
 #include "registry/dispatch/cuda_driver.h"
 #include "registry/dispatch/dispatch.h"
@@ -42,23 +41,6 @@ std::vector<Launch> launches_on(const std::string &gpu) {
     return all;
 }
 
-// Returns the bytes that loads and stores have moved since the last call, in whole sectors.
-double moved_bytes() {
-    constexpr auto sector = double(ptx::sector_bytes);
-    const auto counts = reinterpret_cast<const char *(*)()>(
-        cuda_symbol("halyard_cuda_model_counts"));
-    if (!counts) return 0;
-    std::istringstream text(counts());
-    double sum = 0, value = 0;
-    std::string name;
-    for (std::string line; std::getline(text, line);) {
-        std::istringstream words(line);
-        words >> name >> value;
-        if (name == "load_sectors" || name == "store_sectors") sum += sector * value;
-    }
-    return sum;
-}
-
 double bytes_of(const std::vector<Tensor> &all) {
     double sum = 0;
     for (const Tensor &t : all)
@@ -82,7 +64,7 @@ void print_row(const std::string &label, const std::vector<Launch> &launches, do
 // Makes the call, prints its line, and returns whether it is right.
 bool time_problem(const bench::ProblemInstance &t, const std::string &gpu) {
     launches_on(gpu);
-    moved_bytes();
+    check::cuda_bytes_moved();
     std::vector<Tensor> out = outputs_of(t);
     const bench::Expected expected(t, out);
     {
@@ -93,7 +75,7 @@ bool time_problem(const bench::ProblemInstance &t, const std::string &gpu) {
     const std::vector<std::string> found = check::cuda_findings();
     if (wrong.empty() && !found.empty()) wrong = found[0];
     const std::vector<Launch> launches = launches_on(gpu);
-    const double traffic = moved_bytes() / (bytes_of(t.in) + bytes_of(out));
+    const double traffic = check::cuda_bytes_moved() / (bytes_of(t.in) + bytes_of(out));
     if (launches.empty())
         std::printf("%-44s no launch", t.text.c_str());
     else

@@ -24,9 +24,7 @@ OpPtr op_of(const std::string &name) {
 }
 
 Plan plan_of(const Case &c) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in)
-        metas.push_back(meta_of(t));
+    const std::vector<OperandMeta> metas = metas_of(c.in);
     const Force force(host_isa(), "", "ascend");
     return make_plan(c.registered, metas, c.attrs);
 }
