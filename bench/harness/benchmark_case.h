@@ -54,7 +54,7 @@ struct Selection {
     // Calls cycle through copies of the tensors that together are four times as large as the
     // last-level cache.
     bool cold = false;
-    std::string device = {};  // "opencl" or "cuda": also the kernel of that GPU
+    std::string device = {};  // "opencl" or "cuda": also the kernels of that GPU
 };
 
 }  // namespace halyard::bench

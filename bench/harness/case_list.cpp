@@ -127,6 +127,7 @@ std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const Kernel
 std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::string &dtypes,
                                            const Selection &s, std::vector<std::string> &rejected) {
     std::vector<KernelCandidate> all;
+    if (!s.device.empty() && !s.variant.empty()) return all;  // the variant is one of the device
     const std::string variant = variant_called(t.op.record, s.variant);
     const KernelEntry *dispatched = make_plan(t.op, metas_of(t), t.attrs).kernel;
     for (const KernelEntry &k : t.op.kernels) {
@@ -139,10 +140,8 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
             const Force force(k.isa, k.variant);
             make_plan(t.op, metas_of(t), t.attrs);
         } catch (const DispatchError &) {
-            std::string why = "its condition doesn't hold";
-            for (auto &v : t.op.record.variants)
-                if (v.name == k.variant) why = "needs " + v.when;
-            rejected.push_back(label_of(k) + ": " + why);
+            rejected.push_back(label_of(k) + ": needs " +
+                               find_variant(t.op.record, k.variant)->when);
             continue;
         }
         all.push_back({k, label_of(k)});
@@ -210,20 +209,23 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Selection 
     return all;
 }
 
-// Returns the GPU's kernel, whose tensors stay on the device. Its calls follow each other as a
-// program's do, and its time is that of all of them until the last is done. Without a kernel for
-// the call it returns nothing, and appends the reason to `rejected`.
+// Returns the case of a GPU's kernel, whose tensors stay on the device. Its calls follow each other
+// as a program's do, and its time is that of all of them until the last is done. `forced` names a
+// variant; "" lets dispatch choose. Without a kernel for the call it returns nothing, and appends
+// the reason to `rejected`.
 std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::string &device,
-                                         const Expected &expected, const std::vector<Tensor> &like,
-                                         int threads, std::vector<std::string> &rejected) {
+                                         const std::string &forced, const Expected &expected,
+                                         const std::vector<Tensor> &like, int threads,
+                                         std::vector<std::string> &rejected) {
     gpu::Gpu &gpu = gpu::gpu(device);
-    BenchmarkCase on_gpu{device, threads, false, true, false, empty_like(like), {}};
+    const std::string label = (forced.empty() ? "" : forced + "/") + device;
+    BenchmarkCase on_gpu{label, threads, false, true, false, empty_like(like), {}};
     on_gpu.device = device;
     std::vector<Tensor> in;
     for (const Tensor &x : t.in)
         in.push_back(x.copy());
-    const auto calls = [&t, &gpu, device, in, out = on_gpu.out](int64_t count) {
-        const Force force(host_isa(), "", device);
+    const auto calls = [&t, &gpu, device, forced, in, out = on_gpu.out](int64_t count) {
+        const Force force(host_isa(), forced, device);
         const auto begin = std::chrono::steady_clock::now();
         for (int64_t k = 0; k < count; k++)
             dispatch_into(t.op, in, t.attrs, out);
@@ -244,10 +246,26 @@ std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::st
     try {
         judge(on_gpu, t, expected);
     } catch (const DispatchError &e) {
-        rejected.push_back(device + ": " + e.what());
+        rejected.push_back(label + ": " + e.what());
         return std::nullopt;
     }
     return on_gpu;
+}
+
+// Returns a case for each of the op's variants on the GPU that takes the call, or for the selected
+// one. Dispatch takes the first.
+std::vector<BenchmarkCase> device_cases(const ProblemInstance &t, const Selection &s,
+                                        const Expected &expected, const std::vector<Tensor> &like,
+                                        std::vector<std::string> &rejected) {
+    std::vector<std::string> variants = {variant_called(t.op.record, s.variant, s.device)};
+    if (s.variant.empty() && !t.op.record.gpu_variants.empty())
+        variants = variants_on(t.op.record, s.device);
+    std::vector<BenchmarkCase> all;
+    for (const std::string &variant : variants) {
+        if (auto on_gpu = device_case(t, s.device, variant, expected, like, s.threads[0], rejected))
+            all.push_back(*std::move(on_gpu));
+    }
+    return all;
 }
 
 }  // namespace
@@ -292,8 +310,8 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
             all.push_back(std::move(bench_case));
         }
         if (!s.device.empty() && threads == s.threads[0]) {
-            if (auto on_device = device_case(t, s.device, expected, like, threads, rejected))
-                all.push_back(*std::move(on_device));
+            for (BenchmarkCase &on_gpu : device_cases(t, s, expected, like, rejected))
+                all.push_back(std::move(on_gpu));
         }
         for (BenchmarkCase &bench_case : peer_cases(t, s, expected, copies, threads, rejected))
             all.push_back(std::move(bench_case));

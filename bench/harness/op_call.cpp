@@ -5,8 +5,10 @@
 #include <sstream>
 
 #include "bench/harness/variadic_ops.h"
+#include "dsl/gpu/gpu_kernels.h"
 #include "primitives/autograd/adjoint.h"
 #include "primitives/library.h"
+#include "registry/base/text.h"
 #include "registry/op/renamed_variants.h"
 #include "registry/op/signature.h"
 
@@ -134,18 +136,26 @@ std::vector<size_t> differentiable_inputs(const RegisteredOp &op) {
     return places;
 }
 
-std::string variant_called(const OpRecord &op, const std::string &variant) {
+std::vector<std::string> variants_on(const OpRecord &op, const std::string &device) {
+    if ((device == "opencl" || device == "cuda") && !op.variants.empty()) return gpu::variants(op);
+    std::vector<std::string> names;
+    for (const VariantSpec &v : op.variants)
+        names.push_back(v.name);
+    return names;
+}
+
+std::string variant_called(const OpRecord &op, const std::string &variant,
+                           const std::string &device) {
+    if (variant.empty()) return "";
     const std::string present = present_variant_name(op.name, variant);
-    std::string all;
-    for (auto &v : op.variants) {
-        if (v.name == present) return present;
-        all += (all.empty() ? "" : ", ") + v.name;
-    }
-    if (!variant.empty()) {
-        throw AttrError(op.name, "no variant '" + variant + "', there " +
-                                     (all.empty() ? "is only one, without a name" : "are " + all));
-    }
-    return "";
+    const std::vector<std::string> all = variants_on(op, device);
+    if (std::ranges::find(all, present) != all.end()) return present;
+    const bool only_unnamed = all.empty() || all == std::vector<std::string>{""};
+    const std::string where = device == "cpu" || device.empty() ? "" : " on " + device;
+    throw AttrError(op.name, "no variant '" + variant + "'" + where + ", there " +
+                                 (only_unnamed      ? "is only one, without a name"
+                                  : all.size() == 1 ? "is only " + all[0]
+                                                    : "are " + join(all)));
 }
 
 const RegisteredOp &op_with_kernels(const std::string &name) {

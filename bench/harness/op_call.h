@@ -42,10 +42,14 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
 // other ops, or through the ops that `op` is composed of.
 std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
 
+// Returns the names of the op's variants on a device, best first. `device` is "opencl" or
+// "cuda"; any other text means the CPU. An op without variants has one called "".
+std::vector<std::string> variants_on(const OpRecord &op, const std::string &device);
+
 // Returns the present name of a variant of the op, which `variant` may call by an earlier one; ""
-// for
-// "". Throws AttrError if the op has no such variant.
-std::string variant_called(const OpRecord &op, const std::string &variant);
+// for "". Throws AttrError if the op has no such variant on that device.
+std::string variant_called(const OpRecord &op, const std::string &variant,
+                           const std::string &device = "cpu");
 
 // Returns the op called `name`. Throws DispatchError if there is none or if it has no kernels of
 // its own.

@@ -191,30 +191,35 @@ void Product::promise_further_inputs() {
 
 void Product::add_variants_for_gpus() {
     const auto algorithm = [this](const Build &) {
-        define_sum_of_copy();
+        define_sum_of_copies();
         define_output();
     };
     const DimExpr fits = d.m >= gpu_block_rows && d.n >= gpu_block_columns && d.n % 4 == 0;
+    // Fewer tiles leave multiprocessors idle, by the model of time (docs/gpu.md).
+    const DimExpr is_enough = Dim("g") * d.m * d.n >= 1 << 18;
     add_for_gpu({"thread_tiles",
-                 fits && d.m * d.n >= 65536,
+                 fits && is_enough,
                  {.algorithm = algorithm,
                   .schedule_on_gpu = [this](const Gpu &) { schedule_thread_tiles(); }}});
     add_for_gpu({"thread_sums", DimExpr::always()});
 }
 
-// As define_sum(), for a copy of b whose rows are rows of memory.
-void Product::define_sum_of_copy() {
+// As define_sum(), for copies of the operands, of which rows of a have aligned groups of terms, and
+// rows of b are rows of memory.
+void Product::define_sum_of_copies() {
+    a_rows(u, i, g) = a(u, i, g);
     b_rows(j, i, g) = b(j, i, g);
+    a_terms(u, i, g) = a_rows(u, i, g);
     terms = RDom(0, gpu_terms, 0, size("k") / gpu_terms);
     last_terms = RDom(0, size("k") % gpu_terms);
     const Expr term = terms.y * gpu_terms + terms.x;
     const Expr last_term = size("k") / gpu_terms * gpu_terms + last_terms;
-    sum(j, i, g) += a(term, i, g) * b_rows(j, term, g);
-    sum(j, i, g) += a(last_term, i, g) * b_rows(j, last_term, g);
+    sum(j, i, g) += a_terms(term, i, g) * b_rows(j, term, g);
+    sum(j, i, g) += a_rows(last_term, i, g) * b_rows(j, last_term, g);
 }
 
-// A thread has a tile of 8 rows and 4 columns in registers. It loads 4 elements of the copy at
-// once. The last tiles overlap those before them.
+// A thread has a tile of 8 rows and 4 columns in registers. It loads 4 elements of a copy at once.
+// The last tiles overlap those before them.
 void Product::schedule_thread_tiles() {
     Var block_columns("block_columns"), block_rows("block_rows"), column("column"), row("row"),
         warp("warp"), thread("thread");
@@ -232,11 +237,19 @@ void Product::schedule_thread_tiles() {
     sum.compute_at(store(), thread).vectorize(j).unroll(i);
     sum.update(0).reorder(j, i, terms.x, terms.y).vectorize(j).unroll(i).unroll(terms.x);
     sum.update(1).reorder(j, i, last_terms).vectorize(j).unroll(i);
-    // A thread of the copy reads neighbours along k, one after another, and a warp stores rows.
+    a_terms.compute_at(sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
+    copy_by_threads(a_rows, u);
+    copy_by_threads(b_rows, j);
+}
+
+// Each thread of a copy reads neighbours along the other dimension, one after another, and a warp
+// stores rows.
+void Product::copy_by_threads(Func copy, const Var &columns) {
+    Var block_columns("block_columns"), block_rows("block_rows"), row("row"), thread("thread");
     constexpr int columns_of_block = 128, rows_of_thread = 8;
-    b_rows.compute_root()
-        .align_storage(j, gpu_tile_columns)
-        .split(j, block_columns, thread, columns_of_block, Tail::GuardWithIf)
+    copy.compute_root()
+        .align_storage(columns, gpu_terms)
+        .split(columns, block_columns, thread, columns_of_block, Tail::GuardWithIf)
         .split(i, block_rows, row, rows_of_thread, Tail::GuardWithIf)
         .reorder(row, thread, block_columns, block_rows, g)
         .gpu_blocks(block_columns, block_rows, g)

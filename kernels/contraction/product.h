@@ -103,8 +103,9 @@ private:
     Variant tiled(const std::string &name, const DimExpr &when, const Schedule &schedule);
     Variant in_matrix_tiles(const std::string &name, const DimExpr &when, MatrixTiles::Order order);
     void define_sum();
-    void define_sum_of_copy();
+    void define_sum_of_copies();
     void schedule_thread_tiles();
+    void copy_by_threads(Func copy, const Var &columns);
     void define_sum_of_pairs(const Build &build);
     void define_sum_in_tiles(const Build &build);
     void promise_layout();
@@ -117,8 +118,9 @@ private:
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 
-    Func b_rows{"b_rows"};   // GPUs: the copy of b
-    RDom terms, last_terms;  // those of whole groups, and the rest
+    Func a_rows{"a_rows"}, b_rows{"b_rows"};  // GPUs: the copies of a and b
+    Func a_terms{"a_terms"};                  // GPUs: what a thread multiplies in a step
+    RDom terms, last_terms;                   // those of whole groups, and the rest
 
     // The steps they are made of.
     Func sum_in_blocks(const Cpu &cpu);

@@ -1,9 +1,11 @@
 #include "registry/dispatch/explain.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "registry/base/text.h"
+#include "registry/dispatch/choice.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 
@@ -96,10 +98,19 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
         s += "  copies " + (c.input ? signature.inputs : signature.outputs)[c.tensor].name + ": " +
              c.why + (copy_note ? copy_note(k) : "") + "\n";
     }
+    std::map<std::string, int> elsewhere;  // kernels of each other device
     for (size_t k = 0; k < e.plan.candidates.size(); k++) {
-        s += text_of_candidate(e.plan.candidates[k], int(k) == e.selected()) +
+        const Plan::Candidate &c = e.plan.candidates[k];
+        if (c.rejection == runs_elsewhere(*c.kernel)) {
+            elsewhere[c.kernel->backend]++;
+            continue;
+        }
+        s += text_of_candidate(c, int(k) == e.selected()) +
              (candidate_note ? candidate_note(k) : "") + "\n";
     }
+    for (const auto &[backend, count] : elsewhere)
+        s += "     " + backend + ": " + std::to_string(count) +
+             (count == 1 ? " kernel" : " kernels") + ", for calls there\n";
     if (!e.other_dtypes.empty())
         s += "  kernels for other dtypes: " + join(e.other_dtypes, " ") + "\n";
     return s;

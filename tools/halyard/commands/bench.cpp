@@ -57,7 +57,7 @@ std::vector<ShapeLine> problem_lines(const BenchOptions &o) {
     }
     for (auto &c : lines) {
         const OpRecord &record = op_with_kernels(c.op).record;
-        variant_called(record, o.selection.variant);  // throws for an unknown one
+        variant_called(record, o.selection.variant, o.device);  // throws for an unknown one
         dtype_set(record, o.dtype);
     }
     return lines;
@@ -240,7 +240,10 @@ int bench_by_model(const BenchOptions &o) {
     for (auto &c : problem_lines(o))
         problems.push_back(c.problem);
     list_kit_ops();
-    return bench_cuda(op_with_kernels(o.op).record.name, problems, o.dtype, o.model) ? 0 : 1;
+    return bench_cuda(op_with_kernels(o.op).record.name, problems, o.dtype, o.selection.variant,
+                      o.model)
+               ? 0
+               : 1;
 }
 
 // Selects the GPU that --device names. Throws DeviceError if it is the model of one.
@@ -309,7 +312,7 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
                     {"op", "--shape", "--shapes", "--dtype", "--device"});
     } else if (!o.model.empty()) {
         refuse_idle(sub, "with --model",
-                    {"op", "--shape", "--shapes", "--dtype", "--device", "--model"});
+                    {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--model"});
     } else if (o.sample == 0)
         refuse(sub, "without --suite or --sample", {"--group", "--out"});
     if (o.selection.frameworks.empty()) refuse(sub, "without --peers", {"--python"});
@@ -337,7 +340,7 @@ void add_problem_options(CLI::App *sub, BenchOptions *o) {
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device,
                     ascend_names() +
-                        ": simulated, in cycles; opencl, cuda: also the kernel of that GPU; "
+                        ": simulated, in cycles; opencl, cuda: also the kernels of that GPU; "
                         "default: cpu")
         ->check(cpu_or_ascend() | CLI::IsMember({"opencl", "cuda"}));
     sub->add_option("--model", o->model,

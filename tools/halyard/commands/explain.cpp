@@ -158,7 +158,7 @@ Json json_of(const RegisteredOp &op, const Explanation &e, const CastPlan *c, co
 
 int explain_call(const ExplainOptions &o) {
     const RegisteredOp &op = op_with_kernels(o.op);
-    const Target target(o.device, o.isa, variant_called(op.record, o.variant));
+    const Target target(o.device, o.isa, variant_called(op.record, o.variant, o.device));
     const std::optional<CastPlan> c = cast_of(op, o.dtype);
     TypedCall call = typed_call(op, o, c ? c->instead : o.dtype);
     const Explanation e = explanation_of(op, call.in, call.attrs);

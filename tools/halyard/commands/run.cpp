@@ -238,9 +238,10 @@ int run(const RunOptions &o) {
     const VariadicOp *variadic = variadic_op(o.op);
     // On Ascend a variant is a handwritten program.
     const bool is_kernel_variant = !variadic && !is_ascend(o.device);
-    const Target target(o.device, o.isa,
-                        is_kernel_variant ? variant_called(library().at(o.op).record, o.variant)
-                                          : o.variant);
+    const std::string variant = is_kernel_variant
+                                    ? variant_called(library().at(o.op).record, o.variant, o.device)
+                                    : o.variant;
+    const Target target(o.device, o.isa, variant);
     Results results;
     if (variadic)
         run_variadic(*variadic, o, results);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <thread>
 
 #include "registry/dispatch/device.h"
@@ -52,6 +53,37 @@ TEST_F(Bench, TimesCudaKernelsByAModel) {
                     "[gpu] no profile 'b200'; known: a6000, a100, h100");
     expect_rejected("bench relu --model h100",
                     "[bench] --model does nothing without --device cuda");
+}
+
+TEST_F(Bench, TimesEachVariantOfAGpuByAModel) {
+    const std::string matmul = "bench matmul --device cuda --model h100 --shape ";
+    const Result both = halyard(matmul + "\"g=1 m=1024 k=1 n=512\"");
+    EXPECT_EQ(both.status, 0) << both.err;
+    EXPECT_NE(both.out.find("\nthread_tiles: g=1 m=1024 k=1 n=512 "), std::string::npos)
+        << both.out;
+    EXPECT_NE(both.out.find("\nthread_sums: g=1 m=1024 k=1 n=512 "), std::string::npos) << both.out;
+    const Result small = halyard(matmul + "\"g=1 m=3 k=2 n=5\"");
+    EXPECT_TRUE(
+        std::regex_search(small.out, std::regex("\nthread_tiles: g=1 m=3 k=2 n=5 +refused\n")))
+        << small.out;
+    const Result one = halyard(matmul + "\"g=1 m=3 k=2 n=5\" --variant thread_sums");
+    EXPECT_EQ(one.out.find("thread_tiles"), std::string::npos) << one.out;
+    expect_rejected(matmul + "\"g=1 m=3 k=2 n=5\" --variant thread_tiles",
+                    "[matmul] no kernel takes this call");
+    expect_rejected(matmul + "\"g=1 m=3 k=2 n=5\" --variant direct",
+                    "[matmul] no variant 'direct' on cuda, there are thread_tiles, thread_sums");
+}
+
+TEST_F(Bench, TimesEachVariantOfAGpu) {
+    if (opencl_devices() == 0) GTEST_SKIP() << "no OpenCL device";
+    const std::string matmul = "bench matmul --device opencl --shape \"g=1 m=1024 k=1 n=512\" "
+                               "--isa baseline --rounds 1 --min-time 0.0005";
+    const Result all = halyard(matmul);
+    for (const char *label : {" thread_tiles/opencl ", " thread_sums/opencl ", " any/baseline "})
+        EXPECT_NE(all.out.find(label), std::string::npos) << all.out << all.err;
+    const Result one = halyard(matmul + " --variant thread_sums");
+    EXPECT_NE(one.out.find(" thread_sums/opencl "), std::string::npos) << one.out << one.err;
+    EXPECT_EQ(one.out.find(" any/baseline "), std::string::npos) << one.out;
 }
 
 TEST_F(Bench, TimesTheKernelOfAGpuBesideTheCpus) {

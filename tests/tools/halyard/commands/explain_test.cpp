@@ -1,7 +1,9 @@
 // Tests halyard explain and roofs: the selected kernel, reasons for rejections, costs, and the
 // machine's limits.
 #include <nlohmann/json.hpp>
+#include <regex>
 
+#include "registry/dispatch/device.h"
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -19,6 +21,22 @@ TEST_F(Command, ExplainShowsThePredicatesValues) {
     EXPECT_NE(r.out.find("-> cpu f32 short "), std::string::npos) << r.out;
     EXPECT_EQ(r.out.find("x the best"), std::string::npos)
         << "nothing is measured unless asked for";
+}
+
+TEST_F(Command, ExplainCountsTheKernelsOfOtherDevices) {
+    if (opencl_devices() == 0) GTEST_SKIP() << "no OpenCL device";
+    const std::string matmul = "explain matmul --device opencl --shape 'g=1 m=1024 k=64 n=512'";
+    const Result r = halyard(matmul);
+    EXPECT_NE(r.out.find("-> opencl f32 thread_tiles: chosen"), std::string::npos) << r.out;
+    EXPECT_TRUE(
+        std::regex_search(r.out, std::regex("\n     cpu: [0-9]+ kernels, for calls there\n")))
+        << r.out;
+    EXPECT_EQ(r.out.find("runs on cpu"), std::string::npos) << r.out;
+    const Result forced = halyard(matmul + " --variant thread_sums");
+    EXPECT_NE(forced.out.find("-> opencl f32 thread_sums: chosen"), std::string::npos)
+        << forced.out << forced.err;
+    expect_rejected("explain relu --device opencl --variant x",
+                    "[relu] no variant 'x' on opencl, there is only one, without a name");
 }
 
 TEST_F(Command, WindowsOf3x3WithStride1HaveAVariant) {
