@@ -41,6 +41,7 @@ struct DenseKernel : Product {
         add(dot_row(stride(b, 1) == 1 && stride(a) == 1 && stride(bias) == 1 && d.m < 8 &&
                     d.n >= 4));
         add(any());
+        add_variants_for_gpus();
         samples = {"g=1 m=1 k=1 n=1",
                    "g=2 m=5 k=7 n=3 activation=relu",
                    "g=1 m=9 k=300 n=33 transpose_b=1 activation=gelu",
@@ -49,7 +50,8 @@ struct DenseKernel : Product {
                    "g=1 m=13 k=20 n=5 transpose_b=1 activation=tanh",
                    "g=1 m=17 k=9 n=10 transpose_b=1 activation=silu",
                    "g=1 m=3 k=70 n=9 transpose_b=1 activation=sigmoid",
-                   "g=1 m=179 k=8 n=65 transpose_b=1"};
+                   "g=1 m=179 k=8 n=65 transpose_b=1",
+                   "g=2 m=257 k=9 n=516 transpose_b=1 activation=relu"};
         bench = {"g=1 m=128 k=768 n=3072 transpose_b=1 activation=gelu",
                  "g=1 m=128 k=3072 n=768 transpose_b=1", "g=1 m=1 k=2048 n=1000 transpose_b=1"};
     }

@@ -214,30 +214,40 @@ void Product::define_sum_of_copies() {
     last_terms = RDom(0, size("k") % gpu_terms);
     const Expr term = terms.y * gpu_terms + terms.x;
     const Expr last_term = size("k") / gpu_terms * gpu_terms + last_terms;
-    sum(j, i, g) += a_terms(term, i, g) * b_rows(j, term, g);
-    sum(j, i, g) += a_rows(last_term, i, g) * b_rows(j, last_term, g);
+    thread_sum(j, i, g) += a_terms(term, i, g) * b_rows(j, term, g);
+    thread_sum(j, i, g) += a_rows(last_term, i, g) * b_rows(j, last_term, g);
+    sum(j, i, g) = thread_sum(j, i, g);
 }
 
 // A thread has a tile of 8 rows and 4 columns in registers. It loads 4 elements of a copy at once.
-// The last tiles overlap those before them.
+// The last tiles overlap those before them. An epilogue is a kernel of its own, because a tile
+// would have its code once for each sum.
 void Product::schedule_thread_tiles() {
     Var block_columns("block_columns"), block_rows("block_rows"), column("column"), row("row"),
         warp("warp"), thread("thread");
-    store()
-        .bound(var(0), 0, size("n") / gpu_tile_columns * gpu_tile_columns)
-        .split(var(0), block_columns, column, gpu_block_columns, Tail::ShiftInwards)
+    const bool has_epilogue = epilogue.defined();
+    Func tiles = has_epilogue ? sum : store();
+    const Var across = has_epilogue ? j : var(0);
+    const Var down = has_epilogue ? i : var(1);
+    const Var batch = has_epilogue ? g : var(2);
+    if (has_epilogue) {
+        tiles.compute_root();
+        one_element_a_thread();
+    }
+    tiles.bound(across, 0, size("n") / gpu_tile_columns * gpu_tile_columns)
+        .split(across, block_columns, column, gpu_block_columns, Tail::ShiftInwards)
         .split(column, thread, column, gpu_tile_columns)
-        .split(var(1), block_rows, row, gpu_block_rows, Tail::ShiftInwards)
+        .split(down, block_rows, row, gpu_block_rows, Tail::ShiftInwards)
         .split(row, warp, row, gpu_tile_rows)
-        .reorder(column, row, thread, warp, block_columns, block_rows, var(2))
-        .gpu_blocks(block_columns, block_rows, var(2))
+        .reorder(column, row, thread, warp, block_columns, block_rows, batch)
+        .gpu_blocks(block_columns, block_rows, batch)
         .gpu_threads(thread, warp)
         .vectorize(column)
         .unroll(row);
-    sum.compute_at(store(), thread).vectorize(j).unroll(i);
-    sum.update(0).reorder(j, i, terms.x, terms.y).vectorize(j).unroll(i).unroll(terms.x);
-    sum.update(1).reorder(j, i, last_terms).vectorize(j).unroll(i);
-    a_terms.compute_at(sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
+    thread_sum.compute_at(tiles, thread).vectorize(j).unroll(i);
+    thread_sum.update(0).reorder(j, i, terms.x, terms.y).vectorize(j).unroll(i).unroll(terms.x);
+    thread_sum.update(1).reorder(j, i, last_terms).vectorize(j).unroll(i);
+    a_terms.compute_at(thread_sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
     copy_by_threads(a_rows, u);
     copy_by_threads(b_rows, j);
 }
@@ -256,10 +266,14 @@ void Product::copy_by_threads(Func copy, const Var &columns) {
         .gpu_threads(thread);
 }
 
-void Product::schedule(const Gpu &) {
+Halide::Var Product::one_element_a_thread() {
     Var ji("ji"), ii("ii");
     store().gpu_tile(var(0), var(1), ji, ii, 16, 8, Tail::GuardWithIf).gpu_blocks(var(2));
-    sum.compute_at(store(), ji);
+    return ji;
+}
+
+void Product::schedule(const Gpu &) {
+    sum.compute_at(store(), one_element_a_thread());
 }
 
 // b is copied: for each column of tiles, the panel of b that its tiles read becomes contiguous.

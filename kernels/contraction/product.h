@@ -86,7 +86,6 @@ struct Product : Op {
     }
     Variant any();  // every shape and stride: algorithm() and schedule()
     // The variants for GPUs: a thread has a tile of sums, or one sum of small products.
-    // The epilogue of a tile stands in its code once for each sum.
     void add_variants_for_gpus();
 
     // Computes the sums for references, and the sums of the products' absolute values.
@@ -106,6 +105,7 @@ private:
     void define_sum_of_copies();
     void schedule_thread_tiles();
     void copy_by_threads(Func copy, const Var &columns);
+    Var one_element_a_thread();  // returns the loop over the columns of a block's threads
     void define_sum_of_pairs(const Build &build);
     void define_sum_in_tiles(const Build &build);
     void promise_layout();
@@ -118,9 +118,9 @@ private:
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 
-    Func a_rows{"a_rows"}, b_rows{"b_rows"};  // GPUs: the copies of a and b
-    Func a_terms{"a_terms"};                  // GPUs: what a thread multiplies in a step
-    RDom terms, last_terms;                   // those of whole groups, and the rest
+    // GPUs: the copies of a and b, and what a thread has in registers.
+    Func a_rows{"a_rows"}, b_rows{"b_rows"}, a_terms{"a_terms"}, thread_sum{"thread_sum"};
+    RDom terms, last_terms;  // those of whole groups, and the rest
 
     // The steps they are made of.
     Func sum_in_blocks(const Cpu &cpu);
