@@ -51,8 +51,7 @@ struct DenseKernel : Product {
                    "g=1 m=17 k=9 n=10 transpose_b=1 activation=silu",
                    "g=1 m=3 k=70 n=9 transpose_b=1 activation=sigmoid",
                    "g=1 m=179 k=8 n=65 transpose_b=1",
-                   "g=1 m=1031 k=5 n=516 activation=relu",
-                   "g=1 m=67 k=1030 n=132 transpose_b=1 activation=gelu"};
+                   "g=2 m=257 k=9 n=516 transpose_b=1 activation=relu"};
         bench = {"g=1 m=128 k=768 n=3072 transpose_b=1 activation=gelu",
                  "g=1 m=128 k=3072 n=768 transpose_b=1", "g=1 m=1 k=2048 n=1000 transpose_b=1"};
     }

@@ -4,8 +4,6 @@
 #include <functional>
 #include <map>
 
-#include "dsl/gpu/grid.h"
-
 namespace halyard {
 namespace {
 
@@ -192,25 +190,17 @@ void Product::promise_further_inputs() {
 }
 
 void Product::add_variants_for_gpus() {
+    const auto algorithm = [this](const Build &) {
+        define_sum_of_copies();
+        define_output();
+    };
     const DimExpr fits = d.m >= gpu_block_rows && d.n >= gpu_block_columns && d.n % 4 == 0;
-    const DimExpr sums = Dim("g") * d.m * d.n;
     // Fewer tiles leave multiprocessors idle, by the model of time (docs/gpu.md).
+    const DimExpr is_enough = Dim("g") * d.m * d.n >= 1 << 18;
     add_for_gpu({"thread_tiles",
-                 fits && sums >= 1 << 19,
-                 {.algorithm =
-                      [this](const Build &) {
-                          define_sum_of_copies();
-                          define_output();
-                      },
+                 fits && is_enough,
+                 {.algorithm = algorithm,
                   .schedule_on_gpu = [this](const Gpu &) { schedule_thread_tiles(); }}});
-    add_for_gpu({"thread_tiles_of_parts",
-                 fits && (sums >= 1 << 18 || (d.k >= 256 && sums >= 1 << 13)),
-                 {.algorithm =
-                      [this](const Build &) {
-                          define_sum_of_parts();
-                          define_output();
-                      },
-                  .schedule_on_gpu = [this](const Gpu &) { schedule_thread_tiles_of_parts(); }}});
     add_for_gpu({"thread_sums", DimExpr::always()});
 }
 
@@ -229,67 +219,22 @@ void Product::define_sum_of_copies() {
     sum(j, i, g) = thread_sum(j, i, g);
 }
 
-// The same, but sums are parts that are added in their order, so that there are enough tiles.
-void Product::define_sum_of_parts() {
-    const Expr groups = size("k") / gpu_terms;
-    const Expr groups_of_part = gpu::size_of_part(groups, gpu_terms, size("m") * size("g"),
-                                                  size("n"));
-    const Expr last_part = max((groups + groups_of_part - 1) / groups_of_part - 1, 0);
-    const auto term = [&](const Expr &place, const Expr &group) {
-        return (part * groups_of_part + group) * gpu_terms + place;
-    };
-    a_rows(u, q, part, i, g) = a(min(term(u, q), size("k") - 1), i, g);
-    b_rows(j, i, g) = b(j, min(i, size("k") - 1), g);  // the last part may have fewer terms
-    a_terms(u, q, part, i, g) = a_rows(u, q, part, i, g);
-    terms = RDom(0, gpu_terms, 0, groups_of_part);
-    terms.where(part * groups_of_part + terms.y < groups);
-    thread_sum(j, i, g, part) += a_terms(terms.x, terms.y, part, i, g) *
-                                 b_rows(j, term(terms.x, terms.y), g);
-    last_terms = RDom(0, size("k") % gpu_terms);
-    last_terms.where(part == last_part);
-    const Expr last_term = groups * gpu_terms + last_terms;
-    thread_sum(j, i, g, part) += a(last_term, i, g) * b_rows(j, last_term, g);
-    parts(j, i, g, part) = thread_sum(j, i, g, part);
-    sum(j, i, g) += parts(j, i, g, RDom(0, last_part + 1).x);
-}
-
-// An epilogue is a kernel of its own, because a tile would have its code once for each sum.
+// A thread has a tile of 8 rows and 4 columns in registers. It loads 4 elements of a copy at once.
+// The last tiles overlap those before them. An epilogue is a kernel of its own, because a tile
+// would have its code once for each sum.
 void Product::schedule_thread_tiles() {
-    if (epilogue.defined()) {
-        one_element_a_thread();
-        tile_by_threads(sum.compute_root(), {j, i, g});
-    } else {
-        tile_by_threads(store(), {var(0), var(1), var(2)});
-    }
-    a_terms.compute_at(thread_sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
-    copy_by_threads(a_rows, u);
-}
-
-void Product::schedule_thread_tiles_of_parts() {
-    sum.compute_at(store(), one_element_a_thread());
-    Var batch("batch"), group("group");
-    tile_by_threads(parts.compute_root().fuse(g, part, batch), {j, i, batch});
-    a_terms.compute_at(thread_sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
-    // Each thread of the copy has one group of terms.
-    Var block("block"), thread("thread");
-    constexpr int threads = 64;
-    a_rows.compute_root()
-        .bound(u, 0, gpu_terms)
-        .fuse(q, part, group)
-        .split(group, block, thread, threads, Tail::GuardWithIf)
-        .reorder(u, thread, block, i, g)
-        .gpu_blocks(block, i, g)
-        .gpu_threads(thread)
-        .vectorize(u);
-}
-
-// A thread has a tile of 8 rows and 4 columns of `tiles` in registers. It loads 4 elements of a
-// copy at once. The last tiles overlap those before them.
-void Product::tile_by_threads(Func tiles, const std::array<Var, 3> &dims) {
     Var block_columns("block_columns"), block_rows("block_rows"), column("column"), row("row"),
         warp("warp"), thread("thread");
-    const auto &[across, down, batch] = dims;
-    tiles.bound(tiles.args()[0], 0, size("n") / gpu_tile_columns * gpu_tile_columns)
+    const bool has_epilogue = epilogue.defined();
+    Func tiles = has_epilogue ? sum : store();
+    const Var across = has_epilogue ? j : var(0);
+    const Var down = has_epilogue ? i : var(1);
+    const Var batch = has_epilogue ? g : var(2);
+    if (has_epilogue) {
+        tiles.compute_root();
+        one_element_a_thread();
+    }
+    tiles.bound(across, 0, size("n") / gpu_tile_columns * gpu_tile_columns)
         .split(across, block_columns, column, gpu_block_columns, Tail::ShiftInwards)
         .split(column, thread, column, gpu_tile_columns)
         .split(down, block_rows, row, gpu_block_rows, Tail::ShiftInwards)
@@ -302,6 +247,8 @@ void Product::tile_by_threads(Func tiles, const std::array<Var, 3> &dims) {
     thread_sum.compute_at(tiles, thread).vectorize(j).unroll(i);
     thread_sum.update(0).reorder(j, i, terms.x, terms.y).vectorize(j).unroll(i).unroll(terms.x);
     thread_sum.update(1).reorder(j, i, last_terms).vectorize(j).unroll(i);
+    a_terms.compute_at(thread_sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
+    copy_by_threads(a_rows, u);
     copy_by_threads(b_rows, j);
 }
 

@@ -1,8 +1,6 @@
 // Product: the base of matmul and dense, c = a b, batched. It has one algorithm and a register tile
 // per variant.
 #pragma once
-#include <array>
-
 #include "dsl/op.h"
 #include "kernels/contraction/matrix_tiles.h"
 
@@ -105,10 +103,7 @@ private:
     Variant in_matrix_tiles(const std::string &name, const DimExpr &when, MatrixTiles::Order order);
     void define_sum();
     void define_sum_of_copies();
-    void define_sum_of_parts();
     void schedule_thread_tiles();
-    void schedule_thread_tiles_of_parts();
-    void tile_by_threads(Func tiles, const std::array<Var, 3> &dims);
     void copy_by_threads(Func copy, const Var &columns);
     Var one_element_a_thread();  // returns the loop over the columns of a block's threads
     void define_sum_of_pairs(const Build &build);
@@ -123,10 +118,8 @@ private:
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 
-    // GPUs: the copies of a and b, what a thread has in registers, and parts of sums.
+    // GPUs: the copies of a and b, and what a thread has in registers.
     Func a_rows{"a_rows"}, b_rows{"b_rows"}, a_terms{"a_terms"}, thread_sum{"thread_sum"};
-    Func parts{"parts"};
-    Var part{"part"};
     RDom terms, last_terms;  // those of whole groups, and the rest
 
     // The steps they are made of.

@@ -22,8 +22,6 @@ Conv2dDx::Conv2dDx()
     add(depthwise(*this, 0, 1));
     add(depthwise(*this, 0, 2));
     add(direct(*this));
-    add_for_gpu(thread_tiles(*this));
-    add_for_gpu(thread_sums(*this));
 }
 
 Halide::Func Conv2dDx::dilated_dy() const {
@@ -81,8 +79,6 @@ Conv2dDweight::Conv2dDweight()
     add(depthwise(*this, 0, 1));
     add(depthwise(*this, 0, 2));
     add(direct(*this));
-    add_for_gpu(thread_tiles(*this));
-    add_for_gpu(thread_sums(*this));
 }
 
 void Conv2dDweight::schedule(const Ascend &npu) {
