@@ -147,7 +147,7 @@ std::vector<std::string> variants_on(const OpRecord &op, const std::string &devi
 std::string variant_called(const OpRecord &op, const std::string &variant,
                            const std::string &device) {
     if (variant.empty()) return "";
-    const std::string present = present_variant_name(op.name, variant);
+    std::string present = present_variant_name(op.name, variant);
     const std::vector<std::string> all = variants_on(op, device);
     if (std::ranges::find(all, present) != all.end()) return present;
     const bool only_unnamed = all.empty() || all == std::vector<std::string>{""};
@@ -184,7 +184,7 @@ Isa best_built() {
 
 Target::Target(const std::string &device_name, const std::string &isa, const std::string &variant) {
     if (!device_name.empty()) set_device(device_name);
-    const std::string backend = device();
+    const std::string &backend = device();
     if (backend != "cpu" && !isa.empty())
         throw DispatchError("isa", isa + " is a level of the CPU, the device is " + backend);
     const Isa level = isa.empty() ? best_built() : isa_of(isa);
