@@ -124,6 +124,12 @@ std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const Kernel
     return all;
 }
 
+// Returns the condition of the kernel's variant, in words.
+std::string condition_of(const OpRecord &op, const KernelEntry &k) {
+    const VariantSpec *v = find_variant(op, k.variant);
+    return v ? "needs " + v->when : "its condition doesn't hold";
+}
+
 std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::string &dtypes,
                                            const Selection &s, std::vector<std::string> &rejected) {
     std::vector<KernelCandidate> all;
@@ -140,8 +146,7 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
             const Force force(k.isa, k.variant);
             make_plan(t.op, metas_of(t), t.attrs);
         } catch (const DispatchError &) {
-            rejected.push_back(label_of(k) + ": needs " +
-                               find_variant(t.op.record, k.variant)->when);
+            rejected.push_back(label_of(k) + ": " + condition_of(t.op.record, k));
             continue;
         }
         all.push_back({k, label_of(k)});
@@ -257,11 +262,8 @@ std::optional<BenchmarkCase> device_case(const ProblemInstance &t, const std::st
 std::vector<BenchmarkCase> device_cases(const ProblemInstance &t, const Selection &s,
                                         const Expected &expected, const std::vector<Tensor> &like,
                                         std::vector<std::string> &rejected) {
-    std::vector<std::string> variants = {variant_called(t.op.record, s.variant, s.device)};
-    if (s.variant.empty() && !t.op.record.gpu_variants.empty())
-        variants = variants_on(t.op.record, s.device);
     std::vector<BenchmarkCase> all;
-    for (const std::string &variant : variants) {
+    for (const std::string &variant : variants_to_time(t.op.record, s.variant, s.device)) {
         if (auto on_gpu = device_case(t, s.device, variant, expected, like, s.threads[0], rejected))
             all.push_back(*std::move(on_gpu));
     }

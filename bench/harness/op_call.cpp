@@ -136,13 +136,23 @@ std::vector<size_t> differentiable_inputs(const RegisteredOp &op) {
     return places;
 }
 
+bool is_gpu(const std::string &device) {
+    return device == "opencl" || device == "cuda";
+}
+
+namespace {
+
+// Returns the names of the op's variants on a device, best first. An op without variants has one
+// called "".
 std::vector<std::string> variants_on(const OpRecord &op, const std::string &device) {
-    if ((device == "opencl" || device == "cuda") && !op.variants.empty()) return gpu::variants(op);
+    if (is_gpu(device) && !op.variants.empty()) return gpu::variants(op);
     std::vector<std::string> names;
     for (const VariantSpec &v : op.variants)
         names.push_back(v.name);
     return names;
 }
+
+}  // namespace
 
 std::string variant_called(const OpRecord &op, const std::string &variant,
                            const std::string &device) {
@@ -156,6 +166,12 @@ std::string variant_called(const OpRecord &op, const std::string &variant,
                                  (only_unnamed      ? "is only one, without a name"
                                   : all.size() == 1 ? "is only " + all[0]
                                                     : "are " + join(all)));
+}
+
+std::vector<std::string> variants_to_time(const OpRecord &op, const std::string &variant,
+                                          const std::string &gpu) {
+    if (variant.empty() && !op.gpu_variants.empty()) return variants_on(op, gpu);
+    return {variant_called(op, variant, gpu)};
 }
 
 const RegisteredOp &op_with_kernels(const std::string &name) {

@@ -42,14 +42,20 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
 // other ops, or through the ops that `op` is composed of.
 std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
 
-// Returns the names of the op's variants on a device, best first. `device` is "opencl" or
-// "cuda"; any other text means the CPU. An op without variants has one called "".
-std::vector<std::string> variants_on(const OpRecord &op, const std::string &device);
+// Returns true for "opencl" and "cuda".
+bool is_gpu(const std::string &device);
 
 // Returns the present name of a variant of the op, which `variant` may call by an earlier one; ""
-// for "". Throws AttrError if the op has no such variant on that device.
+// for "". Throws AttrError if the op has no such variant on that device: a GPU, or a CPU for any
+// other text.
 std::string variant_called(const OpRecord &op, const std::string &variant,
                            const std::string &device = "cpu");
+
+// Returns the op's variants on a GPU that a benchmark times: the one called `variant`, or all of
+// them, best first, if it is "". An op without variants for GPUs has "", what dispatch chooses.
+// Throws AttrError as variant_called() does.
+std::vector<std::string> variants_to_time(const OpRecord &op, const std::string &variant,
+                                          const std::string &gpu);
 
 // Returns the op called `name`. Throws DispatchError if there is none or if it has no kernels of
 // its own.

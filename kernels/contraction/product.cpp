@@ -219,21 +219,22 @@ void Product::define_sum_of_copies() {
     sum(j, i, g) = thread_sum(j, i, g);
 }
 
-// A thread has a tile of 8 rows and 4 columns in registers. It loads 4 elements of a copy at once.
-// The last tiles overlap those before them. An epilogue is a kernel of its own, because a tile
-// would have its code once for each sum.
+// An epilogue is a kernel of its own, because a tile would have its code once for each sum.
 void Product::schedule_thread_tiles() {
+    if (epilogue.defined()) {
+        one_element_a_thread();
+        tile_by_threads(sum.compute_root(), {j, i, g});
+    } else {
+        tile_by_threads(store(), {var(0), var(1), var(2)});
+    }
+}
+
+// A thread has a tile of 8 rows and 4 columns of `tiles` in registers. It loads 4 elements of a
+// copy at once. The last tiles overlap those before them.
+void Product::tile_by_threads(Func tiles, const std::array<Var, 3> &dims) {
     Var block_columns("block_columns"), block_rows("block_rows"), column("column"), row("row"),
         warp("warp"), thread("thread");
-    const bool has_epilogue = epilogue.defined();
-    Func tiles = has_epilogue ? sum : store();
-    const Var across = has_epilogue ? j : var(0);
-    const Var down = has_epilogue ? i : var(1);
-    const Var batch = has_epilogue ? g : var(2);
-    if (has_epilogue) {
-        tiles.compute_root();
-        one_element_a_thread();
-    }
+    const auto &[across, down, batch] = dims;
     tiles.bound(across, 0, size("n") / gpu_tile_columns * gpu_tile_columns)
         .split(across, block_columns, column, gpu_block_columns, Tail::ShiftInwards)
         .split(column, thread, column, gpu_tile_columns)

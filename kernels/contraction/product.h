@@ -1,6 +1,8 @@
 // Product: the base of matmul and dense, c = a b, batched. It has one algorithm and a register tile
 // per variant.
 #pragma once
+#include <array>
+
 #include "dsl/op.h"
 #include "kernels/contraction/matrix_tiles.h"
 
@@ -104,6 +106,8 @@ private:
     void define_sum();
     void define_sum_of_copies();
     void schedule_thread_tiles();
+    // `dims` are the columns, rows and batch of `tiles`, which is `sum` or what is stored.
+    void tile_by_threads(Func tiles, const std::array<Var, 3> &dims);
     void copy_by_threads(Func copy, const Var &columns);
     Var one_element_a_thread();  // returns the loop over the columns of a block's threads
     void define_sum_of_pairs(const Build &build);

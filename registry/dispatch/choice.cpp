@@ -16,10 +16,6 @@
 
 namespace halyard {
 
-std::string runs_elsewhere(const KernelEntry &k) {
-    return "runs on " + k.backend;
-}
-
 std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims) {
     const VariantSpec *v = find_variant(op, k.variant);
     if (!v) return "no variant of this name";
@@ -136,7 +132,7 @@ public:
     // Returns the reason why the kernel can't run the call; empty if it can.
     std::string rejection(const KernelEntry &k) const {
         if (k.dtypes != dtypes_) return "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
-        if (k.backend != backend_) return runs_elsewhere(k);
+        if (k.backend != backend_) return "runs on " + k.backend;
         if (k.backend == "cpu" && (force_ ? k.isa != forced_isa_ : k.isa > max_isa_))
             return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(max_isa_);
         if (force_ && !force_->variant.empty() && k.variant != force_->variant)
@@ -236,7 +232,8 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std:
             plan.kernel = &k;
             plan.on_device = backend != "cpu";
         }
-        if (explaining && k.dtypes == dtypes) plan.candidates.push_back({&k, why});
+        if (explaining && k.dtypes == dtypes)
+            plan.candidates.push_back({&k, why, k.backend != backend});
         if (plan.kernel && !explaining) return;
     }
     if (plan.kernel || explaining) return;

@@ -24,10 +24,6 @@ std::string in_f32(const std::string &dtypes);
 // none for `dtypes`.
 bool upcasts_to_f32(const RegisteredOp &op, const std::string &dtypes);
 
-// Returns the reason why a call that runs on another backend doesn't take the kernel: "runs on
-// opencl".
-std::string runs_elsewhere(const KernelEntry &k);
-
 // Returns why the condition of the kernel's variant rejects a problem of `dims`: "c<=256: c is
 // 512". Empty if the kernel takes it, as that of a GPU does if its op has no variants for GPUs.
 std::string rejection_reason(const OpRecord &op, const KernelEntry &k, const Dims &dims);

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "registry/base/text.h"
-#include "registry/dispatch/choice.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 
@@ -101,7 +100,7 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
     std::map<std::string, int> elsewhere;  // kernels of each other device
     for (size_t k = 0; k < e.plan.candidates.size(); k++) {
         const Plan::Candidate &c = e.plan.candidates[k];
-        if (c.rejection == runs_elsewhere(*c.kernel)) {
+        if (c.is_elsewhere) {
             elsewhere[c.kernel->backend]++;
             continue;
         }

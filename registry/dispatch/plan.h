@@ -51,6 +51,7 @@ struct Plan {
     struct Candidate {
         const KernelEntry *kernel;
         std::string rejection;
+        bool is_elsewhere = false;  // the call runs on another device than the kernel
     };
 
     const RegisteredOp *op = nullptr;

@@ -36,10 +36,6 @@ void refuse(const CLI::App &sub, const std::string &mode, const std::vector<std:
     }
 }
 
-bool is_gpu(const std::string &device) {
-    return device == "opencl" || device == "cuda";
-}
-
 bool is_ascend(const std::string &device) {
     return device == "ascend" || has(dv::Profile::names(), device);
 }

@@ -17,8 +17,6 @@ void refuse(const CLI::App &sub, const std::string &mode, const std::vector<std:
 
 // Returns true for "ascend" and for the name of a simulated Ascend chip.
 bool is_ascend(const std::string &device);
-// Returns true for "opencl" and "cuda".
-bool is_gpu(const std::string &device);
 // Accepts "cpu", "ascend" and the names of the chips.
 CLI::Validator cpu_or_ascend();
 // Returns "ascend (ascend910), ascend310, ascend910b", for the options' descriptions.

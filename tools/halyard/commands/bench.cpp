@@ -240,10 +240,9 @@ int bench_by_model(const BenchOptions &o) {
     for (auto &c : problem_lines(o))
         problems.push_back(c.problem);
     list_kit_ops();
-    return bench_cuda(op_with_kernels(o.op).record.name, problems, o.dtype, o.selection.variant,
-                      o.model)
-               ? 0
-               : 1;
+    const std::string &name = op_with_kernels(o.op).record.name;
+    const bool is_right = bench_cuda(name, problems, o.dtype, o.selection.variant, o.model);
+    return is_right ? 0 : 1;
 }
 
 // Selects the GPU that --device names. Throws DeviceError if it is the model of one.

@@ -117,9 +117,7 @@ bool bench_cuda(const std::string &name, const std::vector<std::string> &problem
     const ptx::GpuProfile &profile = ptx::GpuProfile::named(gpu);
     const RegisteredOp &op = bench::op_with_kernels(name);
     const std::string dtypes = bench::dtype_set(op.record, dtype);
-    std::vector<std::string> variants = {bench::variant_called(op.record, variant, "cuda")};
-    if (variant.empty() && !op.record.gpu_variants.empty())
-        variants = bench::variants_on(op.record, "cuda");
+    const std::vector<std::string> variants = bench::variants_to_time(op.record, variant, "cuda");
     check::open_cuda_model();
     std::printf("%-*s %8s %10s %8s %7s %7s %8s  %s\n", label_width,
                 (name + " " + dtypes + ", " + profile.description).c_str(), "launches", "us",

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "bench/harness/op_call.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/kernel_cache.h"
