@@ -2,6 +2,7 @@
 // cache, and from there to a function in this process.
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -28,6 +29,16 @@ void link(const std::string &op, const std::string &object, const std::string &l
         throw DispatchError(op, "linking failed: ld -shared -Bsymbolic -o " + library + " " +
                                     object + ": " + ld.text);
     }
+}
+
+// Has LLVM call AddressSanitizer's checks, if this process has compiled nothing yet. By default
+// they stand in place, two branches for each access, and an unrolled kernel takes the code
+// generator more than twice as long (docs/adr/016-sanitizers.md).
+void call_address_checks() {
+    const char *const given = std::getenv("HL_LLVM_ARGS");
+    const std::string options = given ? std::string(given) + " " : "";
+    const std::string called = options + "-asan-instrumentation-with-call-threshold=0";
+    setenv("HL_LLVM_ARGS", called.c_str(), 1);
 }
 
 }  // namespace
@@ -100,6 +111,7 @@ std::string Kernel::object(const std::string &symbol) {
 // process, so the cache keys of later kernels do not depend on which kernels were already cached.
 void Kernel::write_object(const std::string &path, const std::string &symbol, unsigned seconds) {
     const auto compile = [&] {
+        if (instance.sanitizer == "address") call_address_checks();
         try {
             const Halide::Module module = pipeline.compile_to_module(arguments(), symbol, target);
             const bool has_ptx = instance.backend == "cuda";
