@@ -23,4 +23,12 @@ void distribute_over_grid(Halide::Stage &stage, const std::vector<Var> &further)
         stage.gpu_blocks(b);
 }
 
+Halide::Expr size_of_part(const Halide::Expr &steps, const Halide::Expr &terms,
+                          const Halide::Expr &rows, const Halide::Expr &columns) {
+    constexpr int enough_elements = 1 << 20, least_terms = 64;
+    const Halide::Expr elements = min(rows, enough_elements) * min(columns, 1024);  // in 32 bits
+    const Halide::Expr parts = max(enough_elements / max(elements, 1), 1);
+    return max(max((steps + parts - 1) / parts, least_terms / max(terms, 1)), 1);
+}
+
 }  // namespace halyard::gpu

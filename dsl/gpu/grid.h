@@ -13,4 +13,11 @@ inline const Halide::Var grid_block("block");
 // share one dimension of it, because CUDA limits the others to 65,535.
 void distribute_over_grid(Halide::Stage &stage, const std::vector<Halide::Var> &further);
 
+// Returns how many steps of a sum a part of it has, of `steps` that add `terms` each: so few that
+// all parts of a kernel's elements, which are rows * columns, give a GPU some hundred blocks of
+// threads with a tile each, but enough that a part is worth its store. It depends on the shape
+// alone, as does the order of each sum then.
+Halide::Expr size_of_part(const Halide::Expr &steps, const Halide::Expr &terms,
+                          const Halide::Expr &rows, const Halide::Expr &columns);
+
 }  // namespace halyard::gpu

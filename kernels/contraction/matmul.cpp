@@ -41,7 +41,8 @@ struct Matmul : Product {
                    "g=1 m=179 k=8 n=65",
                    "g=1 m=179 k=8 n=65 transpose_b=1",
                    "g=1 m=265 k=1034 n=33",
-                   "g=1 m=521 k=13 n=516",
+                   "g=1 m=1031 k=5 n=516",
+                   "g=1 m=67 k=1030 n=132",
                    "g=3 m=131 k=8 n=676 transpose_b=1"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072",
                  "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};

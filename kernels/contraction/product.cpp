@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "dsl/gpu/grid.h"
+
 namespace halyard {
 namespace {
 
@@ -190,17 +192,25 @@ void Product::promise_further_inputs() {
 }
 
 void Product::add_variants_for_gpus() {
-    const auto algorithm = [this](const Build &) {
-        define_sum_of_copies();
-        define_output();
-    };
     const DimExpr fits = d.m >= gpu_block_rows && d.n >= gpu_block_columns && d.n % 4 == 0;
+    const DimExpr sums = Dim("g") * d.m * d.n;
     // Fewer tiles leave multiprocessors idle, by the model of time (docs/gpu.md).
-    const DimExpr is_enough = Dim("g") * d.m * d.n >= 1 << 18;
     add_for_gpu({"thread_tiles",
-                 fits && is_enough,
-                 {.algorithm = algorithm,
+                 fits && sums >= 1 << 19,
+                 {.algorithm =
+                      [this](const Build &) {
+                          define_sum_of_copies();
+                          define_output();
+                      },
                   .schedule_on_gpu = [this](const Gpu &) { schedule_thread_tiles(); }}});
+    add_for_gpu({"thread_tiles_of_parts",
+                 fits && (sums >= 1 << 18 || (d.k >= 256 && sums >= 1 << 13)),
+                 {.algorithm =
+                      [this](const Build &) {
+                          define_sum_of_parts();
+                          define_output();
+                      },
+                  .schedule_on_gpu = [this](const Gpu &) { schedule_thread_tiles_of_parts(); }}});
     add_for_gpu({"thread_sums", DimExpr::always()});
 }
 
@@ -219,6 +229,30 @@ void Product::define_sum_of_copies() {
     sum(j, i, g) = thread_sum(j, i, g);
 }
 
+// The same, but sums are parts that are added in their order, so that there are enough tiles.
+void Product::define_sum_of_parts() {
+    const Expr groups = size("k") / gpu_terms;
+    const Expr groups_of_part = gpu::size_of_part(groups, gpu_terms, size("m") * size("g"),
+                                                  size("n"));
+    const Expr last_part = max((groups + groups_of_part - 1) / groups_of_part - 1, 0);
+    const auto term = [&](const Expr &place, const Expr &group) {
+        return (part * groups_of_part + group) * gpu_terms + place;
+    };
+    a_rows(u, q, part, i, g) = a(min(term(u, q), size("k") - 1), i, g);
+    b_rows(j, i, g) = b(j, min(i, size("k") - 1), g);  // the last part may have fewer terms
+    a_terms(u, q, part, i, g) = a_rows(u, q, part, i, g);
+    terms = RDom(0, gpu_terms, 0, groups_of_part);
+    terms.where(part * groups_of_part + terms.y < groups);
+    thread_sum(j, i, g, part) += a_terms(terms.x, terms.y, part, i, g) *
+                                 b_rows(j, term(terms.x, terms.y), g);
+    last_terms = RDom(0, size("k") % gpu_terms);
+    last_terms.where(part == last_part);
+    const Expr last_term = groups * gpu_terms + last_terms;
+    thread_sum(j, i, g, part) += a(last_term, i, g) * b_rows(j, last_term, g);
+    parts(j, i, g, part) = thread_sum(j, i, g, part);
+    sum(j, i, g) += parts(j, i, g, RDom(0, last_part + 1).x);
+}
+
 // An epilogue is a kernel of its own, because a tile would have its code once for each sum.
 void Product::schedule_thread_tiles() {
     if (epilogue.defined()) {
@@ -227,6 +261,33 @@ void Product::schedule_thread_tiles() {
     } else {
         tile_by_threads(store(), {var(0), var(1), var(2)});
     }
+    load_terms();
+    copy_by_threads(a_rows, u);
+}
+
+void Product::schedule_thread_tiles_of_parts() {
+    sum.compute_at(store(), one_element_a_thread());
+    Var batch("batch"), group("group");
+    tile_by_threads(parts.compute_root().fuse(g, part, batch), {j, i, batch});
+    load_terms().bound_extent(q, 1).bound_extent(part, 1);
+    Var block("block"), thread("thread");
+    a_rows.compute_root()
+        .bound(u, 0, gpu_terms)
+        .fuse(u, q, group)
+        .fuse(group, part, group)
+        .split(group, block, thread, 128, Tail::GuardWithIf)
+        .reorder(thread, block, i, g)
+        .gpu_blocks(block, i, g)
+        .gpu_threads(thread);
+}
+
+// A thread loads a group of terms of each of its rows into registers.
+Halide::Func Product::load_terms() {
+    return a_terms.compute_at(thread_sum, terms.y)
+        .bound_extent(u, gpu_terms)
+        .store_in(Halide::MemoryType::Register)
+        .vectorize(u)
+        .unroll(i);
 }
 
 // A thread has a tile of 8 rows and 4 columns of `tiles` in registers. It loads 4 elements of a
@@ -248,8 +309,6 @@ void Product::tile_by_threads(Func tiles, const std::array<Var, 3> &dims) {
     thread_sum.compute_at(tiles, thread).vectorize(j).unroll(i);
     thread_sum.update(0).reorder(j, i, terms.x, terms.y).vectorize(j).unroll(i).unroll(terms.x);
     thread_sum.update(1).reorder(j, i, last_terms).vectorize(j).unroll(i);
-    a_terms.compute_at(thread_sum, terms.y).bound_extent(u, gpu_terms).vectorize(u).unroll(i);
-    copy_by_threads(a_rows, u);
     copy_by_threads(b_rows, j);
 }
 

@@ -105,7 +105,10 @@ private:
     Variant in_matrix_tiles(const std::string &name, const DimExpr &when, MatrixTiles::Order order);
     void define_sum();
     void define_sum_of_copies();
+    void define_sum_of_parts();
     void schedule_thread_tiles();
+    void schedule_thread_tiles_of_parts();
+    Func load_terms();
     // `dims` are the columns, rows and batch of `tiles`, which is `sum` or what is stored.
     void tile_by_threads(Func tiles, const std::array<Var, 3> &dims);
     void copy_by_threads(Func copy, const Var &columns);
@@ -122,8 +125,10 @@ private:
     void schedule_direct(const Cpu &cpu, const Tile &t);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 
-    // GPUs: the copies of a and b, and what a thread has in registers.
+    // GPUs: the copies of a and b, what a thread has in registers, and parts of sums.
     Func a_rows{"a_rows"}, b_rows{"b_rows"}, a_terms{"a_terms"}, thread_sum{"thread_sum"};
+    Func parts{"parts"};
+    Var part{"part"};
     RDom terms, last_terms;  // those of whole groups, and the rest
 
     // The steps they are made of.

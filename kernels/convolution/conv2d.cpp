@@ -26,6 +26,8 @@ Conv2d::Conv2d(const std::string &op, const std::string &text) : Convolution(op,
     add(depthwise(*this, 0, 1));
     add(depthwise(*this, 0, 2));
     add(direct(*this));
+    add_for_gpu(thread_tiles(*this));
+    add_for_gpu(thread_sums(*this));
 }
 
 void Conv2d::schedule(const Ascend &npu) {

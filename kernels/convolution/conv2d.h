@@ -106,4 +106,12 @@ Variant channels_in_lanes(Conv2dDweight &op);
 Variant taps_in_lanes(Conv2dDweight &op);
 Variant direct(Conv2dDweight &op);
 
+// For GPUs: a thread has a tile of sums of pixels and channels, or, in any call, one sum.
+Variant thread_tiles(Conv2d &op);
+Variant thread_tiles(Conv2dDx &op);
+Variant thread_tiles(Conv2dDweight &op);
+Variant thread_sums(Conv2d &op);
+Variant thread_sums(Conv2dDx &op);
+Variant thread_sums(Conv2dDweight &op);
+
 }  // namespace halyard

@@ -22,6 +22,8 @@ Conv2dDx::Conv2dDx()
     add(depthwise(*this, 0, 1));
     add(depthwise(*this, 0, 2));
     add(direct(*this));
+    add_for_gpu(thread_tiles(*this));
+    add_for_gpu(thread_sums(*this));
 }
 
 Halide::Func Conv2dDx::dilated_dy() const {
@@ -79,6 +81,8 @@ Conv2dDweight::Conv2dDweight()
     add(depthwise(*this, 0, 1));
     add(depthwise(*this, 0, 2));
     add(direct(*this));
+    add_for_gpu(thread_tiles(*this));
+    add_for_gpu(thread_sums(*this));
 }
 
 void Conv2dDweight::schedule(const Ascend &npu) {

@@ -125,6 +125,7 @@ void Convolution::declare_problems() {
                "n=1 c=37 h=14 w=14 o=33 u=3 v=3 pad_mode=same",
                "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same",
                "n=1 c=48 h=14 w=13 o=48 u=3 v=3 pad_mode=same",
+               "n=3 c=34 h=27 w=26 o=33 u=3 v=2 pad_mode=pad padding=1,1,0,1",
                "n=1 c=2 h=5 w=35 o=9 u=2 v=3 stride=1,2",
                "n=1 c=4 h=4 w=19 o=10 u=2 v=3 group=2",
                "n=1 c=32 h=18 w=7 o=32 u=3 v=1 pad_mode=same",

@@ -137,6 +137,12 @@ private:
 Variant direct(Conv2d &op) {
     return variant_of<Direct>(op, "direct", DimExpr::always());
 }
+Variant thread_sums(Conv2d &op) {
+    return variant_of<Direct>(op, "thread_sums", DimExpr::always());
+}
+Variant thread_sums(Conv2dDx &op) {
+    return variant_of<DirectDx>(op, "thread_sums", DimExpr::always(), false);
+}
 Variant direct_packed(Conv2d &op) {
     const ConvolutionDims &d = op.d;
     return variant_of<DirectPacked>(

@@ -329,5 +329,8 @@ Variant taps_in_lanes(Conv2dDweight &op) {
 Variant direct(Conv2dDweight &op) {
     return variant_of<Pixels>(op, "direct", DimExpr::always());
 }
+Variant thread_sums(Conv2dDweight &op) {
+    return variant_of<Pixels>(op, "thread_sums", DimExpr::always());
+}
 
 }  // namespace halyard

@@ -124,6 +124,8 @@ std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtype
 // Checks that kernels have no races, access nothing out of bounds and read nothing that wasn't
 // written.
 void check_legality(const Op &op, const Options &o, Report &r);
+// The part of check_legality() that runs the OpenCL kernels under oclgrind.
+void check_opencl_legality(const Op &op, const Options &o, Report &r);
 // The part of check_legality() that runs one kernel of the CPU under the address and the thread
 // sanitizer: all of its op's samples that are small enough.
 void check_sanitized(const Op &op, const Instance &kernel, Report &r);

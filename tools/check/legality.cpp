@@ -154,22 +154,25 @@ void check_sanitized(const Op &op, const Instance &kernel, Report &r) {
     }
 }
 
-void check_legality(const Op &op, const Options &o, Report &r) {
+void check_opencl_legality(const Op &op, const Options &, Report &r) {
     if (!fs::exists(runner("")))
         return r.skip("legality: this build is instrumented itself, or not whole");
     const std::vector<std::string> on_gpu = opencl_dtypes(op);
-    if (!on_gpu.empty() && !has_oclgrind()) {
-        r.skip("legality of the GPU kernel: there is no oclgrind");
-    } else if (!on_gpu.empty()) {
-        for (const std::string &variant : gpu::variants(op)) {
-            Instance i;
-            i.backend = "opencl";
-            i.dtypes = on_gpu[0];
-            i.variant = variant;
-            check_kernel(op, i, device_work,
-                         {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
-        }
+    if (on_gpu.empty()) return;
+    if (!has_oclgrind()) return r.skip("legality of the GPU kernel: there is no oclgrind");
+    for (const std::string &variant : gpu::variants(op)) {
+        Instance i;
+        i.backend = "opencl";
+        i.dtypes = on_gpu[0];
+        i.variant = variant;
+        check_kernel(op, i, device_work,
+                     {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
     }
+}
+
+void check_legality(const Op &op, const Options &o, Report &r) {
+    check_opencl_legality(op, o, r);
+    if (!fs::exists(runner(""))) return;
     if (!o.legality) return;
     for (auto &v : op.variants) {
         if (v.extension != Extension::none) continue;  // those need AVX-512

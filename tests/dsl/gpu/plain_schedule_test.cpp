@@ -158,12 +158,13 @@ TEST(GpuVariants, AreChosenByTheirConditions) {
 }
 
 // Returns the bytes that a call moves on the PTX machine, in whole sectors, over those of its
-// tensors.
-double traffic(const std::string &name, const std::string &sample) {
+// tensors. Without `variant` dispatch chooses one.
+double traffic(const std::string &name, const std::string &sample,
+               const std::string &variant = "") {
     open_cuda_model();
     make_cuda_kernels();
     const Case c(*op_table().make(name), sample, "f32", 6);
-    const Force force(host_isa(), "", "cuda");
+    const Force force(host_isa(), variant, "cuda");
     double bytes = 0;
     for (const Tensor &t : c.in)
         bytes += double(t.bytes());
@@ -184,6 +185,21 @@ TEST(PlainSchedule, RowsColumnsAndMapsMoveLittleMoreThanTheirTensors) {
     EXPECT_LE(traffic("reduce_sum", "o=1 r=1 i=2 s=262144 axis=1,3"), 1.1) << "long rows";
     // x is read for the maximum, for the sum, and for the result.
     EXPECT_LE(traffic("softmax", "n=64 c=1024"), 2.01);
+}
+
+// A thread with a tile of sums loads each number for several of them.
+TEST(GpuVariants, TilesOfSumsMoveLessThanSumsOfThreads) {
+    list_kit_ops();
+    const std::string map = "n=2 c=36 h=31 w=33 o=37 u=2 v=2 pad_mode=same";
+    for (const auto &[op, call, variant] :
+         {std::tuple("matmul", std::string("g=1 m=720 k=16 n=736"), "thread_tiles"),
+          std::tuple("matmul", std::string("g=1 m=64 k=260 n=132"), "thread_tiles_of_parts"),
+          std::tuple("dense_kernel", std::string("g=1 m=64 k=260 n=132"), "thread_tiles_of_parts"),
+          std::tuple("conv2d", map, "thread_tiles"), std::tuple("conv2d_dx", map, "thread_tiles"),
+          std::tuple("conv2d_dweight", map, "thread_tiles")}) {
+        EXPECT_EQ(variant_for(op, call), variant) << op;
+        EXPECT_LE(traffic(op, call), traffic(op, call, "thread_sums") / 1.5) << op;
+    }
 }
 
 TEST(PlainSchedule, SumsAreTrees) {

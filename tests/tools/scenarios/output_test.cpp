@@ -143,6 +143,8 @@ TEST_F(Output, RejectsOptionsWithoutEffect) {
          "[check] --refused does nothing with --device aarch64"},
         {"check relu --isa neon", "[isa] neon was asked for, this CPU has up to"},
         {"check relu --fuzz 3 --legality", "[check] --legality does nothing with --fuzz"},
+        {"check relu --device opencl --legality --fuzz 3",
+         "[check] --fuzz does nothing with --device opencl --legality"},
         {"bench relu --suite cpu", "[bench] op does nothing with --suite"},
         {"bench --suite cpu --json p", "[bench] --json does nothing with --suite"},
         {"bench relu --group x", "[bench] --group does nothing without --suite"},

@@ -187,6 +187,7 @@ bool on_cpu(const CheckOptions &o) {
 check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
                                     const check::Options &options) {
     if (is_ascend(o.device)) return {{"ascend", check::check_ascend}};
+    if (o.device == "opencl" && o.legality) return {{"legality", check::check_opencl_legality}};
     if (o.device == "opencl" && !o.fuzz.empty()) return {{"fuzz", check::check_opencl_calls}};
     if (o.device == "opencl") return {{"device", check::check_device}};
     if (o.device == "cuda" && !o.fuzz.empty()) return {{"fuzz", check::check_cuda_calls}};
@@ -237,6 +238,9 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     } else if (o.device == "aarch64") {
         refuse_idle(sub, "with --device aarch64",
                     {"ops", "--device", "--quick", "--jobs", "--json", "--all"});
+    } else if (o.device == "opencl" && o.legality) {
+        refuse_idle(sub, "with --device opencl --legality",
+                    {"ops", "--device", "--legality", "--jobs", "--json", "--all"});
     } else if (is_gpu(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--fuzz", "--seed", "--jobs", "--json", "--all"});
@@ -381,7 +385,8 @@ void add_check(CLI::App &app, Run &selected) {
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
     sub->add_flag(
         "--legality", o->legality,
-        "Also find races and accesses out of bounds of CPU kernels, compiled with sanitizers");
+        "Also find races and accesses out of bounds of CPU kernels, compiled with sanitizers. With "
+        "--device opencl: only what oclgrind finds in GPU kernels");
     sub->add_flag(
         "--composes", o->composes,
         "Only whether each op can be computed together with one before or after it, in one "
