@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "dsl/gpu/gpu_kernels.h"
 #include "registry/base/atomic_file.h"
@@ -41,7 +42,9 @@ bool has_oclgrind() {
 struct Finding {
     size_t call = 0;
     std::string what, where;  // "data race", the name of a kernel or a function
-    friend auto operator<=>(const Finding &, const Finding &) = default;
+    bool operator<(const Finding &o) const {
+        return std::tie(call, what, where) < std::tie(o.call, o.what, o.where);
+    }
 };
 
 // Reads a line of oclgrind's report: a heading, then indented lines, one of which names the kernel.
@@ -71,7 +74,7 @@ void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &f
             if (const size_t at = open.what.find(detail); at != std::string::npos)
                 open.what.resize(at);
         }
-    } else if (const size_t at = line.find("#"); at != std::string::npos && !open.what.empty() &&
+    } else if (const size_t at = line.find('#'); at != std::string::npos && !open.what.empty() &&
                                                  line.find("hy_") != std::string::npos) {
         std::istringstream words(line.substr(line.find("hy_")));
         words >> open.where;
