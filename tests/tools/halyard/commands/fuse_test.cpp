@@ -77,7 +77,11 @@ TEST_F(FuseCommand, ChecksThatOpsCompose) {
         EXPECT_NE(r.out.find(composition), std::string::npos) << composition << r.out;
     }
     EXPECT_EQ(r.out.find("refuses"), std::string::npos) << r.out;
+    // A kernel of two ops is never instrumented. LLVM may order the sums of an instrumented kernel
+    // of one op otherwise.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EXPECT_EQ(r.out.find("other bits"), std::string::npos) << r.out;
+#endif
     expect_rejected("check --composes --legality relu",
                     "[check] --legality does nothing with --composes");
 }
