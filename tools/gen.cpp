@@ -353,8 +353,8 @@ int make_files(const OpTable &table, const GenOptions &options) {
     fs::create_directories(dir);
     const fs::path faces = options.faces.empty() ? folder : fs::absolute(options.faces);
     fs::create_directories(faces);
-    // Kernels for a sanitizer set options of LLVM, which it reads when it first compiles.
-    if (code == Code::ahead_of_time && options.sanitizer.empty()) warm_up(dir);
+    // A kernel for AddressSanitizer sets an option that LLVM reads when it first compiles.
+    if (code == Code::ahead_of_time && options.sanitizer != "address") warm_up(dir);
     Failures failures = run_jobs(table, jobs, dir, options.parallel, code);
     for (auto &name : table.names()) {
         try {

@@ -14,7 +14,7 @@
 namespace halyard {
 namespace {
 
-constexpr int lanes_of_warp = 32, strips = 4, block_pixels = lanes_of_warp * strips;
+constexpr int lanes_of_warp = 32, strips = 4, block_places = lanes_of_warp * strips;
 constexpr int tile_channels = 8, block_channels = 32, group_terms = 4;
 
 // A coordinate in the copied map, along one axis: that of pixel o and tap t is
@@ -25,6 +25,73 @@ struct Axis {
         return o * step + t * tap_step + first;
     }
 };
+
+// The tiles that threads sum: 4 places, a warp apart from each other, by 8 channels. A block has
+// 128 places by 32 channels. A sum is parts, which a further launch adds in their order.
+struct TilesOfSums {
+    using Var = Halide::Var;
+    using Expr = Halide::Expr;
+    using Func = Halide::Func;
+
+    Var lane{"lane"}, strip{"strip"}, block{"block"}, c{"c"}, part{"part"};
+    // Both are Funcs of (lane, strip, block, c, part). The first two updates of thread_sum add
+    // whole groups of terms, then the rest.
+    Func thread_sum{"thread_sum"}, parts{"parts"};
+
+    // Returns the place of (lane, strip, block), of `places`. Beyond the last one there are only
+    // others of its block, which nothing reads.
+    Expr place(const Expr &places) const {
+        return min(lane + lanes_of_warp * strip + block_places * block, places - 1);
+    }
+    void add(const Expr &product) { thread_sum(lane, strip, block, c, part) += product; }
+    void store() { parts(lane, strip, block, c, part) = thread_sum(lane, strip, block, c, part); }
+    // Returns the sum of one part at a place.
+    Expr stored(const Expr &at, const Expr &channel, const Expr &of_part) const {
+        return parts(at % lanes_of_warp, at / lanes_of_warp % strips, at / block_places, channel,
+                     of_part);
+    }
+
+    // Distributes the tiles over a GPU. `groups` is the domain of the first update: the terms of a
+    // group, then the groups, then further dimensions. `factors`, a Func of `term`, `group`, c and
+    // `part`, is what a thread loads of each group for its channels.
+    void schedule(const Halide::RDom &groups, const Halide::RDom &rest, Func factors,
+                  const Var &term, const Var &group);
+
+private:
+    Halide::Stage unroll_tile(Halide::Stage stage, const Halide::RDom &domain) const;
+};
+
+void TilesOfSums::schedule(const Halide::RDom &groups, const Halide::RDom &rest, Func factors,
+                           const Var &term, const Var &group) {
+    Var channel("channel"), warp("warp");
+    parts.compute_root()
+        .bound(lane, 0, lanes_of_warp)
+        .bound(strip, 0, strips)
+        .split(c, channel, c, block_channels, Halide::TailStrategy::ShiftInwards)
+        .split(c, warp, c, tile_channels)
+        .reorder(strip, c, lane, warp, block, channel, part)
+        .gpu_blocks(block, channel, part)
+        .gpu_threads(lane, warp)
+        .unroll(strip)
+        .unroll(c);
+    thread_sum.compute_at(parts, lane).unroll(strip).unroll(c);
+    unroll_tile(thread_sum.update(0), groups).unroll(groups.x);
+    unroll_tile(thread_sum.update(1), rest);
+    factors.compute_at(thread_sum, groups.y)
+        .bound_extent(term, group_terms)
+        .bound_extent(group, 1)
+        .bound_extent(part, 1)
+        .store_in(Halide::MemoryType::Register)
+        .vectorize(term)
+        .unroll(c);
+}
+
+Halide::Stage TilesOfSums::unroll_tile(Halide::Stage stage, const Halide::RDom &domain) const {
+    std::vector<Halide::VarOrRVar> loops = {strip, c};
+    for (int d = 0; d < domain.dimensions(); d++)
+        loops.emplace_back(domain[d]);
+    return stage.reorder(loops).unroll(strip).unroll(c);
+}
 
 template<class O> class ThreadTiles : public ConvolutionVariant<O> {
 public:
@@ -48,20 +115,20 @@ protected:
     void define_sums(const Sizes &s, const Axis &across, const Axis &down);
     Func padded, filter{"filter"};
     Func total{"total"};  // the sum of the result's pixel (x, y) in channel c of image n
-    Var k{"k"}, v{"v"}, u{"u"}, c{"c"};
+    Var k{"k"}, v{"v"}, u{"u"};
+    using ConvolutionVariant<O>::c;
 
 private:
+    TilesOfSums tiles;
     Func filters{"filters"}, filter_terms{"filter_terms"};
-    Func thread_sum{"thread_sum"}, parts{"parts"};
-    Var lane{"lane"}, strip{"strip"}, block{"block"}, part{"part"}, group{"group"};
+    Var group{"group"};
     Halide::RDom terms, last_terms, all_parts;
 };
 
 template<class O>
 void ThreadTiles<O>::define_sums(const Sizes &s, const Axis &across, const Axis &down) {
     const Expr pixels = s.columns * s.rows * s.images;
-    // Beyond the last pixel there are only others of its block, which nothing reads.
-    const Expr pixel = min(lane + lanes_of_warp * strip + block_pixels * block, pixels - 1);
+    const Expr pixel = tiles.place(pixels);
     // The limits are for bounds inference, which doesn't know that the divisor is positive.
     const Expr image = clamp(pixel / (s.columns * s.rows), 0, s.images - 1);
     const Expr row = pixel / s.columns % s.rows;
@@ -69,6 +136,7 @@ void ThreadTiles<O>::define_sums(const Sizes &s, const Axis &across, const Axis 
     const auto of_map = [&](const Expr &channel, const Expr &tap_v, const Expr &tap_u) {
         return padded(across(column, tap_v), down(row, tap_u), channel, image);
     };
+    const Var &part = tiles.part;
     const Expr groups = s.terms / group_terms;
     const Expr groups_of_part = gpu::size_of_part(groups, group_terms * s.taps_v * s.taps_u, pixels,
                                                   s.channels);
@@ -82,30 +150,27 @@ void ThreadTiles<O>::define_sums(const Sizes &s, const Axis &across, const Axis 
     // thread loads one group, and would assert it in the kernel.
     terms = Halide::RDom(0, group_terms, 0, groups_of_part, 0, s.taps_v, 0, s.taps_u);
     terms.where(part * groups_of_part + terms[1] < groups);
-    thread_sum(lane, strip, block, c,
-               part) += filter_terms(terms[0], terms[1], part, terms[2], terms[3], c) *
-                        of_map(channel_of(terms[0], terms[1]), terms[2], terms[3]);
+    tiles.add(filter_terms(terms[0], terms[1], part, terms[2], terms[3], c) *
+              of_map(channel_of(terms[0], terms[1]), terms[2], terms[3]));
     last_terms = Halide::RDom(0, s.taps_v, 0, s.taps_u, 0, s.terms % group_terms);
     last_terms.where(part == last_part);
     const Expr last_channel = groups * group_terms + last_terms.z;
-    thread_sum(lane, strip, block, c, part) += filter(last_channel, last_terms.x, last_terms.y, c) *
-                                               of_map(last_channel, last_terms.x, last_terms.y);
-    parts(lane, strip, block, c, part) = thread_sum(lane, strip, block, c, part);
+    tiles.add(filter(last_channel, last_terms.x, last_terms.y, c) *
+              of_map(last_channel, last_terms.x, last_terms.y));
+    tiles.store();
     all_parts = Halide::RDom(0, last_part + 1);
     const Expr at = this->x + s.columns * (this->y + s.rows * this->n);
-    total(this->x, this->y, c, this->n) += parts(at % lanes_of_warp, at / lanes_of_warp % strips,
-                                                 at / block_pixels, c, all_parts);
+    total(this->x, this->y, c, this->n) += tiles.stored(at, c, all_parts);
 }
 
 template<class O> void ThreadTiles<O>::schedule(const Gpu &) {
     using Tail = Halide::TailStrategy;
     this->op.from_zero();
-    Var blocks("blocks"), channel("channel"), warp("warp"), thread("thread"), tap("tap"),
-        map("map"), pixel("pixel");
+    Var blocks("blocks"), thread("thread"), tap("tap"), map("map"), pixel("pixel");
     // the copies
     padded.compute_root()
         .split(this->x, blocks, thread, lanes_of_warp, Tail::GuardWithIf)
-        .fuse(this->c, this->n, map)
+        .fuse(c, this->n, map)
         .reorder(thread, blocks, this->y, map)
         .gpu_blocks(map, blocks, this->y)
         .gpu_threads(thread);
@@ -113,43 +178,16 @@ template<class O> void ThreadTiles<O>::schedule(const Gpu &) {
         .bound(k, 0, group_terms)
         .fuse(v, u, tap)
         .fuse(k, group, group)
-        .fuse(group, part, group)
+        .fuse(group, tiles.part, group)
         .split(group, blocks, thread, lanes_of_warp, Tail::GuardWithIf)
         .reorder(thread, blocks, tap, c)
         .gpu_blocks(blocks, tap, c)
         .gpu_threads(thread);
-    // the sums
-    parts.compute_root()
-        .bound(lane, 0, lanes_of_warp)
-        .bound(strip, 0, strips)
-        .split(c, channel, c, block_channels, Tail::ShiftInwards)
-        .split(c, warp, c, tile_channels)
-        .reorder(strip, c, lane, warp, block, channel, part)
-        .gpu_blocks(block, channel, part)
-        .gpu_threads(lane, warp)
-        .unroll(strip)
-        .unroll(c);
-    thread_sum.compute_at(parts, lane).unroll(strip).unroll(c);
-    thread_sum.update(0)
-        .reorder(strip, c, terms[0], terms[1], terms[2], terms[3])
-        .unroll(strip)
-        .unroll(c)
-        .unroll(terms[0]);
-    thread_sum.update(1)
-        .reorder(strip, c, last_terms.x, last_terms.y, last_terms.z)
-        .unroll(strip)
-        .unroll(c);
-    filter_terms.compute_at(thread_sum, terms[1])
-        .bound_extent(k, group_terms)
-        .bound_extent(group, 1)
-        .bound_extent(part, 1)
-        .store_in(Halide::MemoryType::Register)
-        .vectorize(k)
-        .unroll(c);
+    tiles.schedule(terms, last_terms, filter_terms, k, group);
     // the result
     Func result = this->store();
     result.fuse(this->var(0), this->var(1), pixel)
-        .split(pixel, blocks, thread, block_pixels, Tail::GuardWithIf)
+        .split(pixel, blocks, thread, block_places, Tail::GuardWithIf)
         .reorder(thread, blocks, this->var(2), this->var(3))
         .gpu_blocks(blocks, this->var(2), this->var(3))
         .gpu_threads(thread);
@@ -199,8 +237,9 @@ private:
     Expr product(const Func &of_dy, const Expr &column, const Expr &y_of_part) const;
 
     Func map{"map"}, factors{"factors"}, factor_terms{"factor_terms"};
-    Func thread_sum{"thread_sum"}, parts{"parts"}, total{"total"};
-    Var lane{"lane"}, strip{"strip"}, block{"block"}, part{"part"};
+    TilesOfSums tiles;
+    const Var &part = tiles.part;
+    Func total{"total"};
     RDom terms, last_terms, all_parts;
     Expr rows_of_part;
 };
@@ -208,9 +247,7 @@ private:
 Halide::Expr GradientOfFilters::product(const Func &of_dy, const Expr &column,
                                         const Expr &y_of_part) const {
     const Expr channels = size(d.c), taps_v = size(d.v), taps_u = size(d.u);
-    // Beyond the last number there are only others of its block, which nothing reads.
-    const Expr number = min(lane + lanes_of_warp * strip + block_pixels * block,
-                            channels * taps_v * taps_u - 1);
+    const Expr number = tiles.place(channels * taps_v * taps_u);
     const Expr tap_v = number / channels % taps_v;
     const Expr tap_u = clamp(number / (channels * taps_v), 0, taps_u - 1);
     const Expr row = row_of(y_of_part);
@@ -233,23 +270,19 @@ void GradientOfFilters::algorithm(const Build &) {
     terms.where(row_of(terms.y) < rows);
     last_terms = RDom(0, ow % group_terms, 0, rows_of_part);
     last_terms.where(row_of(last_terms.y) < rows);
-    thread_sum(lane, strip, block, c, part) += product(factor_terms,
-                                                       terms.z * group_terms + terms.x, terms.y);
-    thread_sum(lane, strip, block, c, part) += product(
-        factors, ow / group_terms * group_terms + last_terms.x, last_terms.y);
-    parts(lane, strip, block, c, part) = thread_sum(lane, strip, block, c, part);
+    tiles.add(product(factor_terms, terms.z * group_terms + terms.x, terms.y));
+    tiles.add(product(factors, ow / group_terms * group_terms + last_terms.x, last_terms.y));
+    tiles.store();
     all_parts = RDom(0, (rows + rows_of_part - 1) / rows_of_part);
     const Expr number = c + channels * (x + taps_v * y);
-    total(x, y, c, n) += parts(number % lanes_of_warp, number / lanes_of_warp % strips,
-                               number / block_pixels, n, all_parts);
+    total(x, y, c, n) += tiles.stored(number, n, all_parts);
     op.dweight(x, y, c, n) = total(x, y, c, n);
 }
 
 void GradientOfFilters::schedule(const Gpu &) {
     using Tail = Halide::TailStrategy;
     op.from_zero();
-    Var blocks("blocks"), channel("channel"), warp("warp"), thread("thread"), pixel("pixel"),
-        column("column"), row("row");
+    Var blocks("blocks"), thread("thread"), pixel("pixel"), column("column"), row("row");
     // the copies: x with its channels side by side, dy with aligned groups of a row
     constexpr int columns_of_thread = 8;
     map.compute_root()
@@ -266,31 +299,7 @@ void GradientOfFilters::schedule(const Gpu &) {
         .reorder(thread, blocks, row, c)
         .gpu_blocks(row, blocks, c)
         .gpu_threads(thread);
-    // the sums
-    parts.compute_root()
-        .bound(lane, 0, lanes_of_warp)
-        .bound(strip, 0, strips)
-        .split(c, channel, c, block_channels, Tail::ShiftInwards)
-        .split(c, warp, c, tile_channels)
-        .reorder(strip, c, lane, warp, block, channel, part)
-        .gpu_blocks(block, channel, part)
-        .gpu_threads(lane, warp)
-        .unroll(strip)
-        .unroll(c);
-    thread_sum.compute_at(parts, lane).unroll(strip).unroll(c);
-    thread_sum.update(0)
-        .reorder(strip, c, terms.x, terms.y, terms.z)
-        .unroll(strip)
-        .unroll(c)
-        .unroll(terms.x);
-    thread_sum.update(1).reorder(strip, c, last_terms.x, last_terms.y).unroll(strip).unroll(c);
-    factor_terms.compute_at(thread_sum, terms.y)
-        .bound_extent(x, group_terms)
-        .bound_extent(y, 1)
-        .bound_extent(part, 1)
-        .store_in(Halide::MemoryType::Register)
-        .vectorize(x)
-        .unroll(c);
+    tiles.schedule(terms, last_terms, factor_terms, x, y);
     // the result
     Func result = store();
     result.split(var(2), blocks, thread, lanes_of_warp, Tail::GuardWithIf)

@@ -175,8 +175,7 @@ void check_opencl_legality(const Op &op, const Options &, Report &r) {
 
 void check_legality(const Op &op, const Options &o, Report &r) {
     check_opencl_legality(op, o, r);
-    if (!fs::exists(runner(""))) return;
-    if (!o.legality) return;
+    if (!o.legality || !fs::exists(runner(""))) return;
     for (auto &v : op.variants) {
         if (v.extension != Extension::none) continue;  // those need AVX-512
         for (const char *sanitizer : {"address", "thread"}) {

@@ -71,7 +71,8 @@ TEST_F(Bench, TimesEachVariantOfAGpuByAModel) {
     expect_rejected(matmul + "\"g=1 m=3 k=2 n=5\" --variant thread_tiles",
                     "[matmul] no kernel takes this call");
     expect_rejected(matmul + "\"g=1 m=3 k=2 n=5\" --variant direct",
-                    "[matmul] no variant 'direct' on cuda, there are thread_tiles, thread_sums");
+                    "[matmul] no variant 'direct' on cuda, there are thread_tiles, "
+                    "thread_tiles_of_parts, thread_sums");
 }
 
 TEST_F(Bench, TimesEachVariantOfAGpu) {
