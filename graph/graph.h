@@ -88,6 +88,13 @@ struct Graph {
 void remove_dead_nodes(Graph &graph);
 // Makes buffers that are only filled constants.
 void hold_constant_fills(Graph &graph);
+// Removes calls and copies that compute what an earlier one has computed. Those that draw random
+// numbers and those on the host stay.
+void merge_duplicates(Graph &graph);
+// Removes copies of whole results into their place in another tensor, as concat and stack make
+// them: what computes the result stores it there. Copies stay where more memory would be needed
+// without them, because the place is taken earlier.
+void remove_copies(Graph &graph);
 // Sets the places where each buffer is used first and last.
 void find_lifetimes(Graph &graph);
 

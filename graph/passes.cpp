@@ -18,8 +18,9 @@ PassWatchScope::~PassWatchScope() {
 }
 
 std::span<const Pass> passes() {
-    static constexpr std::array all = {Pass{"without_dead_nodes", remove_dead_nodes},
-                                       Pass{"with_constants", hold_constant_fills}};
+    static constexpr std::array all = {
+        Pass{"without_dead_nodes", remove_dead_nodes}, Pass{"with_constants", hold_constant_fills},
+        Pass{"without_duplicates", merge_duplicates}, Pass{"without_copies", remove_copies}};
     return all;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/view.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
 
@@ -14,10 +15,6 @@ namespace {
 constexpr size_t most_calls = 24;    // of a region
 constexpr size_t most_tensors = 12;  // that its kernel reads and writes
 constexpr size_t most_numbers = Plan::max_arguments;
-
-bool is_dense(const View &v) {
-    return v.buffer >= 0 && v.strides == dense_strides(v.shape);
-}
 
 // Returns true if the op's only attributes are real numbers that its kernel takes, so that the
 // kernel of a region takes them, too.
@@ -72,7 +69,7 @@ private:
         const auto bytes = size_t(out.shape.elements()) * bytes_of(out.dtype);
         const bool is_whole = out.offset == 0 && b.bytes == bytes && bytes > 0;
         return is_own && is_whole && is_float(out.dtype) && is_dense(out) &&
-               std::ranges::all_of(n.in, is_dense);
+               std::ranges::all_of(n.in, [](const View &v) { return is_dense(v); });
     }
 
     // Adds a call to the groups of calls that compute what it reads, or begins a group.

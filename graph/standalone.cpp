@@ -5,6 +5,7 @@
 #include <map>
 
 #include "graph/graph_error.h"
+#include "graph/view.h"
 
 namespace halyard::graph {
 namespace {
@@ -18,21 +19,6 @@ template<class G, class F> void for_each_view(G &graph, const F &f) {
     }
     for (auto &v : graph.outputs)
         if (v.buffer >= 0) f(v);
-}
-
-struct ByteRange {
-    int64_t begin = std::numeric_limits<int64_t>::max();
-    int64_t end = std::numeric_limits<int64_t>::min();
-};
-
-// Returns the bytes from the view's first to its last element.
-ByteRange range_of(const View &v) {
-    int64_t last = 0;
-    for (int d = 0; d < v.shape.rank(); d++) {
-        if (v.shape[d] == 0) return {v.offset, v.offset};
-        last += (v.shape[d] - 1) * v.strides[d];
-    }
-    return {v.offset, v.offset + (last + 1) * int64_t(bytes_of(v.dtype))};
 }
 
 std::vector<ByteRange> ranges_of(const Graph &graph) {

@@ -9,6 +9,7 @@
 
 #include "registry/tensor/convert.h"
 #include "registry/tensor/memory.h"
+#include "registry/tensor/view_strides.h"
 
 namespace halyard {
 namespace {
@@ -42,16 +43,6 @@ TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape,
 template<class T> bool drop(T *counted) {
     return counted->references.load(std::memory_order_acquire) == 1 ||
            counted->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
-}
-
-bool is_dense(const Shape &shape, const Shape &strides) {
-    int64_t n = 1;
-    bool dense = true;
-    for (int i = shape.rank(); i-- > 0; n *= shape[i]) {
-        if (shape[i] == 0) return true;
-        dense &= shape[i] == 1 || strides[i] == n;
-    }
-    return dense;
 }
 
 std::string number(double v, DType t) {

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "registry/tensor/tensor_methods.h"
+#include "registry/tensor/view_strides.h"
 
 namespace halyard {
 namespace {
@@ -42,48 +43,12 @@ Shape complete(const Shape &shape, const Tensor &t) {
     return s;
 }
 
-// Sets the strides that view t's elements in `shape`, which has as many. Returns false if there are
-// none.
-bool strides_for(const Tensor &t, const Shape &shape, Shape &strides) {
-    strides = dense_strides(shape);
-    if (t.dense() || t.elements() == 0) return true;
-    Shape from, step;  // t without its extents of 1
-    for (int i = 0; i < t.rank(); i++) {
-        if (t.shape()[i] != 1) {
-            from.push_back(t.shape()[i]);
-            step.push_back(t.strides()[i]);
-        }
-    }
-    // Both shapes are divided into groups of dimensions with equal products. A group of t must be
-    // contiguous.
-    for (int i = 0, j = 0; i < from.rank();) {
-        const int i0 = i;
-        const int j0 = j;
-        int64_t p = from[i++];
-        int64_t q = shape[j++];
-        while (p != q) {
-            if (p < q)
-                p *= from[i++];
-            else
-                q *= shape[j++];
-        }
-        for (int k = i0; k + 1 < i; k++)
-            if (step[k] != step[k + 1] * from[k + 1]) return false;
-        int64_t n = step[i - 1];
-        for (int k = j; k-- > j0;) {
-            strides[k] = n;
-            n *= shape[k];
-        }
-    }
-    return true;
-}
-
 }  // namespace
 
 bool Tensor::can_reshape(const Shape &shape) const {
     try {
-        Shape strides;
-        return strides_for(*this, complete(shape, *this), strides);
+        const Shape wanted = complete(shape, *this);
+        return strides_of_reshaped(this->shape(), strides(), wanted).has_value();
     } catch (const ShapeError &) {
         return false;
     }
@@ -91,13 +56,13 @@ bool Tensor::can_reshape(const Shape &shape) const {
 
 Tensor Tensor::reshape(const Shape &wanted) const {
     const Shape s = complete(wanted, *this);
-    Shape st;
-    if (!strides_for(*this, s, st)) {
+    const std::optional<Shape> st = strides_of_reshaped(shape(), strides(), s);
+    if (!st) {
         throw ShapeError("reshape", "no strides show " + shape().text() + " with strides " +
                                         strides().text() + " as " + s.text() +
                                         "; contiguous() first");
     }
-    return recorded_view(*this, with_view(s, st, 0), [] {
+    return recorded_view(*this, with_view(s, *st, 0), [] {
         return TensorMethod{Kind::reshaped, "reshape"};
     });
 }

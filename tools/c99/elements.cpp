@@ -29,13 +29,6 @@ const char *c_type_of(DType t) {
     return "uint8_t";
 }
 
-bool is_dense(const graph::View &v) {
-    int64_t step = 1;
-    for (int d = v.shape.rank(); d-- > 0; step *= v.shape[d])
-        if (v.shape[d] > 1 && v.strides[d] != step) return false;
-    return true;
-}
-
 std::string element_text(const void *data, int64_t i, DType t) {
     const auto integer = [&](auto zero) {
         return std::to_string(static_cast<const decltype(zero) *>(data)[i]);

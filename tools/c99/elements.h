@@ -11,9 +11,6 @@ namespace halyard::c99 {
 // Returns the C type in which elements of a dtype are stored: 16-bit floats as their bits.
 const char *c_type_of(DType t);
 
-// Returns true if the view's elements are row by row, without gaps.
-bool is_dense(const graph::View &v);
-
 // Returns element i of an array as a constant of that type.
 std::string element_text(const void *data, int64_t i, DType t);
 // Returns a number as a constant of that type.

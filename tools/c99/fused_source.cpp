@@ -6,6 +6,7 @@
 
 #include "dsl/c99/function.h"
 #include "dsl/c99/fused.h"
+#include "graph/view.h"
 #include "registry/base/error.h"
 #include "tools/c99/elements.h"
 #include "tools/fixed_call.h"

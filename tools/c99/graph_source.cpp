@@ -9,6 +9,7 @@
 #include "graph/capture.h"
 #include "graph/memory_plan.h"
 #include "graph/passes.h"
+#include "graph/view.h"
 #include "primitives/primitive.h"
 #include "registry/base/error.h"
 #include "registry/dispatch/planner.h"
