@@ -19,6 +19,7 @@ Conv2d::Conv2d(const std::string &op, const std::string &text) : Convolution(op,
     add(pointwise_wide(*this));
     add(pointwise(*this));
     add(im2col(*this));
+    add(direct_packed_row(*this));
     add(direct_packed(*this));
     add(direct_packed_narrow(*this));
     add(depthwise(*this, 3, 1));

@@ -28,7 +28,9 @@ struct Conv2dDx : Convolution {
     Func weight = input("weight"), dy = input("dy");
     Func dx = output("dx");
 
-    // Returns dy with zeros around it and, for a stride above 1, between its elements.
+    // Returns dy with zeros around it, and the same with zeros between its elements for a stride
+    // above 1.
+    Func padded_dy() const { return zero_outside(dy, size(d.ow), size(d.oh), size(d.o)); }
     Func dilated_dy() const;
 
     void schedule(const Ascend &npu) override;
@@ -79,16 +81,20 @@ Variant pointwise_wide(Conv2dDx &op);
 
 // The pixels under each tap are copied into the rows of a matrix, by which filters are multiplied.
 Variant im2col(Conv2d &op);
+Variant im2col(Conv2dDweight &op);
 // `side`: of a square filter
 Variant im2col(Conv2dDweight &op, int side);
 
 // Register tiles of the sums themselves: pixels in the vector, or output channels, for which
-// filters are packed. The last of the three has one vector of channels in a register tile.
+// filters are packed. The narrow ones have one vector of channels in a register tile, those of rows
+// are for maps of one row.
 Variant direct(Conv2d &op);
 Variant direct(Conv2dDx &op);
 Variant direct_packed(Conv2d &op);
 Variant direct_packed(Conv2dDx &op);
 Variant direct_packed_narrow(Conv2d &op);
+Variant direct_packed_row(Conv2d &op);
+Variant direct_packed_row(Conv2dDx &op);
 
 // A filter per channel, with stride 1 or 2. `side`: of a square filter without dilation, or 0 for
 // any filter.
@@ -96,8 +102,10 @@ Variant depthwise(Conv2d &op, int side, int stride);
 Variant depthwise(Conv2dDx &op, int side, int stride);
 Variant depthwise(Conv2dDweight &op, int side, int stride);
 
-// Strides above 1: pixels with the same remainders have the same taps.
+// Strides above 1: pixels with the same remainders have the same taps; or what each output adds to
+// the pixels under its taps is computed first.
 Variant polyphase(Conv2dDx &op);
+Variant col2im(Conv2dDx &op);
 
 // Sums over pixels, with images, output channels, taps or pixels in the vector.
 Variant images_in_lanes(Conv2dDx &op);

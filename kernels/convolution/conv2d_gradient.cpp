@@ -14,8 +14,10 @@ Conv2dDx::Conv2dDx()
     add(winograd(*this));
     add(pointwise_wide(*this));
     add(pointwise(*this));
+    add(direct_packed_row(*this));
     add(direct_packed(*this));
     add(images_in_lanes(*this));
+    add(col2im(*this));
     add(polyphase(*this));
     add(depthwise(*this, 3, 1));
     add(depthwise(*this, 3, 2));
@@ -72,9 +74,11 @@ Conv2dDweight::Conv2dDweight()
     require(d.n >= 1);
     add(winograd(*this));
     add(im2col(*this, 3));
+    add(im2col(*this, 2));
     add(im2col(*this, 1));
     add(taps_in_lanes(*this));
     add(channels_in_lanes(*this));
+    add(im2col(*this));
     add(images_in_lanes(*this));
     add(depthwise(*this, 3, 1));
     add(depthwise(*this, 3, 2));

@@ -114,6 +114,8 @@ void Convolution::declare_problems() {
                "n=2 c=34 h=8 w=12 o=5 u=3 v=2 stride=2,3 pad_mode=pad padding=1,0,2,1",
                "n=1 c=17 h=9 w=35 o=17 u=3 v=2 stride=3,3",
                "n=1 c=9 h=8 w=37 o=33 u=2 v=3 stride=2,3",
+               "n=2 c=35 h=9 w=11 o=13 u=2 v=2 stride=2,2",
+               "n=3 c=3 h=67 w=33 o=9 u=3 v=3 stride=2,2",
                "n=2 c=7 h=4 w=15 o=17 u=1 v=1",
                "n=2 c=37 h=4 w=15 o=35 u=1 v=1",
                "n=1 c=14 h=33 w=32 o=13 u=1 v=1",

@@ -91,11 +91,13 @@ public:
     // one vector of pixels by rows by channels. The filter's scalars are broadcast as stored.
     void pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const;
 
-    // Output channels and pixels in a register tile of channel_tiles().
+    // Vectors of output channels, pixels of a row, and rows in a register tile of channel_tiles().
     struct ChannelTile {
-        int vectors, across;
+        int vectors, across, down = 2;
     };
     ChannelTile channel_tile(const Cpu &cpu) const;
+    // For maps of one row.
+    ChannelTile row_tile(const Cpu &cpu) const;
     // Schedules the same with output channels in the vector. The filter is packed by blocks of
     // channels, which stay in L2 for all images.
     void channel_tiles(const Cpu &cpu, const ChannelTile &tile, const Func &padded, Func filter,

@@ -29,8 +29,14 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
     sum.update().reorder(x, y, c, r.x, r.y, r.z).vectorize(x).unroll(y).unroll(c);
 }
 
+// With two vectors a broadcast pixel serves two products, so that loads don't bound the loop
+// (docs/kernel_measurements.md, "convolution").
 Convolution::ChannelTile Convolution::channel_tile(const Cpu &cpu) const {
-    return {cpu.pick("vectors", {cpu.has_32_registers() ? 2 : 1}), cpu.pick("tile_x", {7})};
+    return {cpu.pick("vectors", {2}), cpu.pick("tile_x", {cpu.has_32_registers() ? 7 : 3})};
+}
+
+Convolution::ChannelTile Convolution::row_tile(const Cpu &cpu) const {
+    return {cpu.pick("vectors", {2}), cpu.pick("tile_x", {cpu.has_32_registers() ? 12 : 6}), 1};
 }
 
 // Tiles at the edges overlap the ones before them: guarded tiles store their vectors of channels
@@ -42,7 +48,8 @@ void Convolution::channel_tiles(const Cpu &cpu, const ChannelTile &tile, const F
     const int v = cpu.lanes;
     const int block = v * tile.vectors;
     const int across = tile.across;
-    const int down = 2, strip = 8;
+    const int down = tile.down;
+    const int strip = 8;
     Var xo, xi, yo, yi, yt, co, ci;
     Var px = var(0), py = var(1), pc = var(2), pn = var(3);
     const auto tiles = [&](auto stage, Tail tail) {

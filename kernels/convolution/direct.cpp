@@ -54,7 +54,8 @@ public:
 
 class DirectPacked : public DirectForward {
 public:
-    DirectPacked(Conv2d &op, bool narrow) : DirectForward(op), narrow_(narrow) {}
+    enum class Form { wide, narrow, row };
+    DirectPacked(Conv2d &op, Form form) : DirectForward(op), form_(form) {}
     void algorithm(const Build &build) override {
         if (!masks(build)) {
             padded = op.zero_outside(op.in_x, size(d.w), size(d.h), size(d.c));
@@ -69,12 +70,7 @@ public:
     void schedule(const Cpu &cpu) override {
         op.from_zero();
         if (masked.by_rows) masked.compute_masks(cpu.lanes);
-        const Convolution::ChannelTile tile =
-            narrow_
-                ? Convolution::ChannelTile{cpu.pick("vectors", {1}),
-                                           cpu.pick("tile_x", {cpu.has_32_registers() ? 10 : 5})}
-                : op.channel_tile(cpu);
-        op.channel_tiles(cpu, tile, padded, filter, sum, r);
+        op.channel_tiles(cpu, tile(cpu), padded, filter, sum, r);
         // With a constant stride the pixels of a tile share an address
         // (docs/kernel_measurements.md, "convolution").
         sum.update().specialize(stride_w == 1);
@@ -83,8 +79,17 @@ public:
     using Implementation::schedule;
 
 private:
-    const bool narrow_;
+    const Form form_;
     PaddedMap masked;
+
+    Convolution::ChannelTile tile(const Cpu &cpu) const {
+        switch (form_) {
+        case Form::wide: return op.channel_tile(cpu);
+        case Form::row: return op.row_tile(cpu);
+        case Form::narrow: break;
+        }
+        return {cpu.pick("vectors", {1}), cpu.pick("tile_x", {cpu.has_32_registers() ? 10 : 5})};
+    }
 };
 
 // `direct_packed` stores each result with a stride. If a result sums few products, these scattered
@@ -99,13 +104,15 @@ DimExpr has_enough_products(const ConvolutionDims &d) {
 // The sums of conv2d_dx: dy has zeros around it and, for a stride above 1, between its elements.
 class DirectDx : public ConvolutionVariant<Conv2dDx> {
 public:
-    DirectDx(Conv2dDx &op, bool packed) : ConvolutionVariant(op), packed_(packed) {}
+    enum class Form { any, packed, packed_row };  // packed ones take one group
+    DirectDx(Conv2dDx &op, Form form) : ConvolutionVariant(op), form_(form) {}
     void algorithm(const Build &) override {
         const Expr last = size(d.c) - 1;
         const Expr cg = size(d.c / d.group), og = size(d.o / d.group);
-        padded = op.dilated_dy();
+        // Packed forms have stride 1, where dy has no zeros between its elements.
+        padded = is_packed() ? op.padded_dy() : op.dilated_dy();
         const Expr into = clamp(n, 0, last);
-        filter(x, y, c, n) = op.weight(x, y, packed_ ? into : into % max(cg, 1),
+        filter(x, y, c, n) = op.weight(x, y, is_packed() ? into : into % max(cg, 1),
                                        first(into, cg, og) + c);
         r = RDom(0, size(d.v), 0, size(d.u), 0, og);
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) *
@@ -115,7 +122,7 @@ public:
     }
     void schedule(const Cpu &cpu) override {
         op.from_zero();
-        if (packed_) return op.channel_tiles(cpu, op.channel_tile(cpu), padded, filter, sum, r);
+        if (is_packed()) return op.channel_tiles(cpu, tile(cpu), padded, filter, sum, r);
         op.pixel_tiles(cpu, padded, sum, r);
         padded.specialize(stride_w == 1 && stride_h == 1);
         store().specialize(op.groups == 1);
@@ -123,12 +130,17 @@ public:
     using Implementation::schedule;
 
 private:
-    const bool packed_;  // takes one group
+    const Form form_;
     Func padded, filter{"filter"}, sum{"sum"};
     RDom r;
 
+    bool is_packed() const { return form_ != Form::any; }
+    Convolution::ChannelTile tile(const Cpu &cpu) const {
+        return form_ == Form::packed_row ? op.row_tile(cpu) : op.channel_tile(cpu);
+    }
+
     Expr first(const Expr &k, const Expr &cg, const Expr &og) const {
-        return packed_ ? Expr(0) : op.first_of_group(k, cg, og);
+        return is_packed() ? Expr(0) : op.first_of_group(k, cg, og);
     }
 };
 
@@ -141,28 +153,44 @@ Variant thread_sums(Conv2d &op) {
     return variant_of<Direct>(op, "thread_sums", DimExpr::always());
 }
 Variant thread_sums(Conv2dDx &op) {
-    return variant_of<DirectDx>(op, "thread_sums", DimExpr::always(), false);
+    return variant_of<DirectDx>(op, "thread_sums", DimExpr::always(), DirectDx::Form::any);
 }
 Variant direct_packed(Conv2d &op) {
     const ConvolutionDims &d = op.d;
     return variant_of<DirectPacked>(
         op, "direct_packed", d.group == 1 && d.o >= 32 && d.ow >= 5 && has_enough_products(d),
-        false);
+        DirectPacked::Form::wide);
 }
 Variant direct_packed_narrow(Conv2d &op) {
     const ConvolutionDims &d = op.d;
-    return variant_of<DirectPacked>(
-        op, "direct_packed_narrow",
-        d.group == 1 && d.o >= 16 && d.ow >= 5 && has_enough_products(d), true);
+    return variant_of<DirectPacked>(op, "direct_packed_narrow",
+                                    d.group == 1 && d.o >= 16 && d.ow >= 5 &&
+                                        has_enough_products(d),
+                                    DirectPacked::Form::narrow);
+}
+Variant direct_packed_row(Conv2d &op) {
+    const ConvolutionDims &d = op.d;
+    return variant_of<DirectPacked>(op, "direct_packed_row",
+                                    d.group == 1 && d.oh == 1 && d.ow >= 12 && d.o >= 32 &&
+                                        d.c * d.u * d.v >= 32,
+                                    DirectPacked::Form::row);
 }
 Variant direct(Conv2dDx &op) {
-    return variant_of<DirectDx>(op, "direct", DimExpr::always(), false);
+    return variant_of<DirectDx>(op, "direct", DimExpr::always(), DirectDx::Form::any);
 }
 Variant direct_packed(Conv2dDx &op) {
     const ConvolutionDims &d = op.d;
-    return variant_of<DirectDx>(
-        op, "direct_packed",
-        d.group == 1 && d.stride_h == 1 && d.stride_w == 1 && d.c >= 32 && d.w >= 7, true);
+    return variant_of<DirectDx>(op, "direct_packed",
+                                d.group == 1 && d.stride_h == 1 && d.stride_w == 1 && d.c >= 32 &&
+                                    d.w >= 7,
+                                DirectDx::Form::packed);
+}
+Variant direct_packed_row(Conv2dDx &op) {
+    const ConvolutionDims &d = op.d;
+    return variant_of<DirectDx>(op, "direct_packed_row",
+                                d.group == 1 && d.h == 1 && d.stride_w == 1 && d.w >= 12 &&
+                                    d.c >= 32,
+                                DirectDx::Form::packed_row);
 }
 
 }  // namespace halyard

@@ -95,7 +95,7 @@ public:
         op.from_zero();
         const int v = cpu.lanes;
         const int taps = side_ * side_;
-        const int tile = v * (taps > 1 ? 3 : 2);
+        const int tile = v * (taps % 3 == 0 ? 3 : 2);
         const int across = taps > 1 ? taps * v : tile;
         const int channels = cpu.pick(outs, {cpu.has_32_registers() ? 8 : 4});
         Func o = store();
@@ -150,6 +150,85 @@ private:
     RDom r, images;
 };
 
+// conv2d_dweight with any filters, as the product of the same matrices. A strip is as many rows of
+// the output as have about strip_pixels pixels: the patches of a block of l under it are in L1
+// while all output channels use them. Where the blocks are few, strips are shared out to threads in
+// fixed chunks, b, whose sums are added in their order. The product is stored as a matrix, and the
+// filters copied from it: only of constant sides it is known that they are its rows. The times
+// beside other variants': docs/kernel_measurements.md, "Gradients of filters".
+class StripsDweight : public ConvolutionVariant<Conv2dDweight> {
+public:
+    using ConvolutionVariant::ConvolutionVariant;
+    void algorithm(const Build &build) override {
+        padded = op.zero_outside(op.in_x, size(d.w), size(d.h), size(d.c));
+        const Expr u = size(d.u), v = size(d.v), ow = size(d.ow), oh = size(d.oh);
+        const Expr rows = clamp(strip_pixels / ow, 1, oh);
+        const Expr in_image = (oh + rows - 1) / rows;
+        const Expr strips = in_image * size(d.n);
+        const Expr blocks = (size(d.c) * u * v + across(build.lanes) - 1) / across(build.lanes);
+        const Expr chunks = clamp(most_tasks / blocks, 1, strips);
+        const Expr in_chunk = (strips + chunks - 1) / chunks;
+        const Expr image = clamp(s / in_image, 0, size(d.n) - 1);
+        const Expr first_row = s % in_image * rows;
+        const Expr channel = clamp(l / (u * v), 0, size(d.c) - 1);
+        const Expr pixel = padded(op.at_x(x, l % v), op.at_y(first_row + y, l / v % u), channel,
+                                  image);
+        patches(l, x, y, s) = select(first_row + y < oh && s < strips, pixel, 0_r);
+        r = RDom(0, ow, 0, rows);
+        terms(l, c, s) += patches(l, r.x, r.y, s) * op.dy(r.x, clamp(first_row + r.y, 0, oh - 1),
+                                                          clamp(c, 0, size(d.o) - 1), image);
+        strip = RDom(0, in_chunk);
+        part(l, c, b) += terms(l, c, b * in_chunk + strip);
+        chunk = RDom(0, chunks);
+        sum(l, c) += part(l, c, chunk);
+        op.dweight(x, y, c, n) = sum((c * u + y) * v + x, n);
+    }
+    void schedule(const Cpu &cpu) override {
+        op.from_zero();
+        const int v = cpu.lanes;
+        const int channels = cpu.pick(outs, {cpu.has_32_registers() ? 8 : 4});
+        Func o = store();
+        Var block, ki, no, ni, lo, li;
+        o.parallel(var(3));
+        o.specialize(size(d.v) % v == 0).vectorize(var(0), v);
+        sum.compute_at(o, var(3)).vectorize(l, v, Tail::RoundUp);
+        sum.update().reorder(l, c, chunk).vectorize(l, v, Tail::RoundUp);
+        padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+        part.compute_root().vectorize(l, v, Tail::RoundUp).parallel(c).parallel(b);
+        part.update()
+            .split(l, block, ki, across(v), Tail::RoundUp)
+            .split(ki, lo, li, tile(v))
+            .split(c, no, ni, channels, Tail::RoundUp)
+            .reorder(li, ni, lo, no, strip, block, b)
+            .vectorize(li, v)
+            .unroll(li)
+            .unroll(ni)
+            .parallel(block)
+            .parallel(b);
+        patches.compute_at(part, strip)
+            .bound_extent(l, across(v))
+            .split(l, lo, li, v)
+            .reorder(li, x, y, lo)
+            .vectorize(li);
+        terms.compute_at(part, lo)
+            .bound_extent(l, tile(v))
+            .bound_extent(c, channels)
+            .vectorize(l, v)
+            .unroll(l)
+            .unroll(c);
+        terms.update().reorder(l, c, r.x, r.y).vectorize(l, v).unroll(l).unroll(c);
+    }
+    using Implementation::schedule;
+
+private:
+    static constexpr int strip_pixels = 64, most_tasks = 8;
+    static int tile(int lanes) { return 3 * lanes; }
+    static int across(int lanes) { return 2 * tile(lanes); }
+    Func padded, patches{"patches"}, terms{"terms"}, part{"part"}, sum{"sum"};
+    Var l{"l"}, s{"s"}, b{"b"};
+    RDom r, strip, chunk;
+};
+
 }  // namespace
 
 Variant im2col(Conv2d &op) {
@@ -161,6 +240,18 @@ Variant im2col(Conv2d &op) {
                                   (d.u * d.v == 1 || d.oh * d.ow <= 100) && d.oh * d.ow <= 8192);
 }
 
+// Where rows of dy are read with stride 1, `direct` is as fast with few terms, and
+// `images_in_lanes` with few filters.
+Variant im2col(Conv2dDweight &op) {
+    const ConvolutionDims &d = op.d;
+    const DimExpr taps = d.c * d.u * d.v;
+    const DimExpr has_few_images = d.n < 16 || d.oh * d.ow > 1024;
+    return variant_of<StripsDweight>(op, "im2col",
+                                     d.group == 1 && d.o >= outs && taps >= lanes &&
+                                         (d.stride_w > 1 || (d.o >= 16 && taps >= 64)) &&
+                                         (has_few_images || (d.o >= 32 && taps >= 64)));
+}
+
 Variant im2col(Conv2dDweight &op, int side) {
     const ConvolutionDims &d = op.d;
     const DimExpr fits = d.group == 1 && d.u == side && d.v == side && d.c >= lanes;
@@ -168,11 +259,12 @@ Variant im2col(Conv2dDweight &op, int side) {
         return variant_of<Im2colDweight>(op, "im2col_1x1",
                                          fits && d.o >= outs && op.stride(op.weight, 2) == 1, side);
     }
-    return variant_of<Im2colDweight>(op, "im2col_3x3",
-                                     fits && d.o >= 32 && d.n * d.oh * d.ow <= 16 * d.o &&
-                                         op.stride(op.weight, 1) == side &&
-                                         op.stride(op.weight, 2) == side * side,
-                                     side);
+    const DimExpr is_dense = op.stride(op.weight, 1) == side &&
+                             op.stride(op.weight, 2) == side * side;
+    if (side == 2)
+        return variant_of<Im2colDweight>(op, "im2col_2x2", fits && d.o >= outs && is_dense, side);
+    return variant_of<Im2colDweight>(
+        op, "im2col_3x3", fits && d.o >= 32 && d.n * d.oh * d.ow <= 16 * d.o && is_dense, side);
 }
 
 }  // namespace halyard

@@ -318,7 +318,8 @@ Variant images_in_lanes(Conv2dDweight &op) {
 }
 Variant channels_in_lanes(Conv2dDweight &op) {
     const ConvolutionDims &d = op.d;
-    return variant_of<Channels>(op, "channels_in_lanes", d.group == 1 && d.o >= 32 && d.v >= 3);
+    return variant_of<Channels>(op, "channels_in_lanes",
+                                d.group == 1 && d.o >= 32 && d.u == 3 && d.v == 3 && d.c >= 32);
 }
 Variant taps_in_lanes(Conv2dDweight &op) {
     const ConvolutionDims &d = op.d;

@@ -39,7 +39,11 @@ template<class O> void Pointwise<O>::schedule(const Cpu &cpu) {
     this->op.from_zero();
     Halide::Func o = this->store();
     const int across = cpu.lanes * cpu.pick(tile_v, {wide_ ? 3 : 2});
-    const int channels = cpu.pick(outs, {!cpu.has_32_registers() ? 4 : wide_ ? 8 : 12});
+    const bool has_avx2 = cpu.target.has_feature(Halide::Target::AVX2);
+    const int of_16_registers = has_avx2 && !wide_ ? 6 : 4;
+    const int channels = cpu.pick(outs, {!cpu.has_32_registers() ? of_16_registers
+                                         : wide_                 ? 8
+                                                                 : 12});
     const Var x("x"), c("c");
     Var xo, xi, co, ci;
     const Var px = this->var(0), py = this->var(1), pc = this->var(2), pn = this->var(3);

@@ -12,7 +12,7 @@ public:
     void algorithm(const Build &) override {
         const Expr first_x = (a + pad_left) % stride_w;
         const Expr first_y = (b + pad_top) % stride_h;
-        padded = op.zero_outside(op.dy, size(d.ow), size(d.oh), size(d.o));
+        padded = op.padded_dy();
         filter(x, y, c, n) = op.weight(clamp(x, 0, size(d.v) - 1), clamp(y, 0, size(d.u) - 1),
                                        clamp(n, 0, size(d.c) - 1), c);
         r = RDom(0, (size(d.v) + stride_w - 1) / stride_w, 0, (size(d.u) + stride_h - 1) / stride_h,

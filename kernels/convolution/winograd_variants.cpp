@@ -37,7 +37,7 @@ class Dx : public ConvolutionVariant<Conv2dDx> {
 public:
     using ConvolutionVariant::ConvolutionVariant;
     void algorithm(const Build &build) override {
-        const Func padded = op.dilated_dy();
+        const Func padded = op.padded_dy();
         rotated(x, y, c, n) = op.weight(2 - x, 2 - y, clamp(n, 0, size(d.c) - 1), c);
         winograd.define(padded, rotated, pad_left - 2, pad_top - 2, size(d.o), build.lanes);
         op.dx(x, y, c, n) = winograd.at(x, y, c, n);
@@ -113,7 +113,7 @@ class SmallMapsDx : public SmallMapsVariant<Conv2dDx> {
 public:
     using SmallMapsVariant::SmallMapsVariant;
     void algorithm(const Build &build) override {
-        const Func padded = op.dilated_dy();
+        const Func padded = op.padded_dy();
         run(k, n, c) = op.weight(k % 3, k / 3, clamp(n, 0, size(d.c) - 1), c);
         winograd.define(padded, run, 1, true, pad_left - 2, pad_top - 2, size(d.o), size(d.w),
                         size(d.h), size(d.n), build.lanes);
