@@ -24,6 +24,7 @@ struct Matmul : Product {
                    "g=3 m=37 k=37 n=37",
                    "g=1 m=200 k=19 n=97",
                    "g=1 m=1 k=130 n=129",
+                   "g=2 m=3 k=259 n=1027",
                    "g=1 m=41 k=261 n=13",
                    "g=1 m=70 k=530 n=3 transpose_b=1",
                    "g=1 m=3 k=530 n=70 transpose_b=1",
@@ -86,6 +87,8 @@ struct Matmul : Product {
                    (stride(b, 0) != 1 || d.n >= min_packed_n) && is_wide));
         add(direct(in_rows && d.m >= 4 && is_wide));
         add(half(in_rows && d.m >= 8 && d.n >= lanes / 2 && lanes >= 4));
+        // Rows of b that are pages apart are read a few at a time.
+        add(wide_row(in_rows && d.m < 4 && d.n >= 1024));
         add(row(in_rows && is_wide));
 
         add(any());

@@ -160,6 +160,9 @@ Variant Product::row(const DimExpr &when) {
         schedule_direct(cpu, Tile(cpu.lanes, cpu.pick(tile_vectors, {4, 8, 2}), 1));
     });
 }
+Variant Product::wide_row(const DimExpr &when) {
+    return tiled("wide_row", when, [this](const Cpu &cpu) { schedule_streams(cpu); });
+}
 Variant Product::any() {
     return {"any", DimExpr::always()};
 }
@@ -404,6 +407,38 @@ void Product::schedule_direct(const Cpu &cpu, const Tile &t) {
     schedule_epilogue(io, t);
     run_in_parallel(store().specialize(may_run_in_parallel(cpu, t.rows, t.columns())),
                     {batch, jo, strip});
+}
+
+// Few rows of a: b is read once, and the time is that of reading it. A strip of columns is summed
+// over a few rows of b at a time, along each of which the processor prefetches; the strip's sums
+// are in L1.
+void Product::schedule_streams(const Cpu &cpu) {
+    memory[1].dim(0).set_stride(1);
+    const int v = cpu.lanes;
+    const int columns = cpu.pick("columns", {512, 1024, 256});
+    const int streams = cpu.pick("streams", {4, 8, 2});
+    Func block_sum = sum_in_blocks(cpu);
+    Func out = store();
+    const Var batch = var(2);
+    Var jo, ji, jv, jl, tile;
+    Halide::RVar few;
+    out.split(var(0), jo, ji, columns, Tail::GuardWithIf)
+        .reorder(ji, var(1), jo, batch)
+        .vectorize(ji, v, Tail::Predicate);
+    sum.compute_at(out, jo).vectorize(j, v, Tail::RoundUp);
+    sum.update().reorder(j, i, ko).vectorize(j, v, Tail::Predicate);
+    block_sum.compute_at(sum, ko).reorder_storage(j, i, g, u).vectorize(j, v, Tail::RoundUp);
+    block_sum.update()
+        .split(ki, ki, few, streams, Tail::GuardWithIf)
+        .split(j, jv, jl, 4 * v, Tail::Predicate)
+        .split(jl, tile, jl, v)
+        .reorder(jl, tile, few, jv, i, ki)
+        .vectorize(jl)
+        .unroll(tile)
+        .unroll(few);
+    if (epilogue.defined())
+        specialize_cases(epilogue.compute_at(out, jo).vectorize(j, v, Tail::Predicate));
+    run_in_parallel(out.specialize(is_worth_threads()), {batch, jo});
 }
 
 // Both operands are contiguous along k: the vectors run along k and hold partial sums, which are

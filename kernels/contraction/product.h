@@ -77,6 +77,7 @@ struct Product : Op {
     Variant direct(const DimExpr &when);
     Variant half(const DimExpr &when);
     Variant row(const DimExpr &when);
+    Variant wide_row(const DimExpr &when);
     // Returns false for few rows of a and a b whose rows are apart by a multiple of a page, so that
     // they share few lines of L1: packing wide panels of such a b takes longer than it gains.
     DimExpr packs_wide_panels() const { return stride(b, 0) % 1024 != 0 || d.m > 16 || lanes < 16; }
@@ -123,6 +124,7 @@ private:
     void schedule_pairs(const Cpu &cpu, const Tile &t);
     void schedule_matrix_tiles(const Cpu &cpu, MatrixTiles::Order order);
     void schedule_direct(const Cpu &cpu, const Tile &t);
+    void schedule_streams(const Cpu &cpu);
     void schedule_dot(const Cpu &cpu, int rows, int columns, bool pack_b = false);
 
     // GPUs: the copies of a and b, what a thread has in registers, and parts of sums.
