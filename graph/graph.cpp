@@ -8,16 +8,9 @@
 namespace halyard::graph {
 namespace {
 
-void for_each_view(const Node &n, const auto &f) {
-    for (const View &v : n.in)
-        f(v);
-    for (const View &v : n.out)
-        f(v);
-}
-
 // Returns true if what is written to the buffer is seen after the run.
 bool is_visible(const Buffer &b) {
-    return b.role == Role::output || b.role == Role::captured || b.role == Role::input;
+    return b.role == Role::output || is_from_outside(b);
 }
 
 }  // namespace

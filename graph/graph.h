@@ -39,6 +39,15 @@ struct Buffer {
     Shape shape = {};          // of an argument
 };
 
+// Returns true for memory from outside: two such buffers may be the same in a later run.
+inline bool is_from_outside(const Buffer &b) {
+    return b.role == Role::input || b.role == Role::captured;
+}
+// Returns true for memory that only a run's calls and copies write.
+inline bool is_of_run(const Buffer &b) {
+    return b.role == Role::temporary || b.role == Role::output;
+}
+
 struct View {
     int buffer = -1;     // -1: an undefined tensor
     int64_t offset = 0;  // in bytes from the buffer's first element
@@ -74,6 +83,14 @@ struct Node {
     int draw = -1;     // the draw of random numbers that the attributes hold
     std::string part;  // the cells and the phase that it belongs to: "Net/Conv2d"
 };
+
+// Calls f(view) for each view that the node reads or writes.
+template<class N, class F> void for_each_view(N &node, const F &f) {
+    for (auto &v : node.in)
+        f(v);
+    for (auto &v : node.out)
+        f(v);
+}
 
 struct Graph {
     std::string name;

@@ -19,9 +19,7 @@ public:
 
 private:
     int64_t &count_of(int buffer) {
-        const Role role = graph_.buffers[size_t(buffer)].role;
-        const bool outlasts_run = role == Role::input || role == Role::captured;
-        return outlasts_run ? outside_ : own_[size_t(buffer)];
+        return is_from_outside(graph_.buffers[size_t(buffer)]) ? outside_ : own_[size_t(buffer)];
     }
 
     const Graph &graph_;
@@ -39,7 +37,6 @@ public:
     }
 
     void run() {
-        std::vector<Node> kept;
         for (Node &n : g_.nodes) {
             for (View &v : n.in)
                 rename(v);
@@ -49,18 +46,19 @@ public:
                     renamed_[n.out[k].buffer] = earlier->out[k].buffer;
                 continue;
             }
-            kept.push_back(n);
+            if (!earlier && may_be_repeated(n))
+                made_.push_back({kept_.size(), versions_of_inputs(n)});
             for (const View &v : n.out)
                 versions_.write(v);
-            if (!earlier && may_be_repeated(n)) made_.push_back({n, versions_of_inputs(n)});
+            kept_.push_back(std::move(n));
         }
-        g_.nodes = std::move(kept);
+        g_.nodes = std::move(kept_);
     }
 
 private:
-    // A node that was kept, and the versions that it read.
+    // A node that was kept, by its place, and the versions that it read.
     struct Made {
-        Node node;
+        size_t node = 0;
         std::vector<int64_t> read;
     };
 
@@ -82,10 +80,7 @@ private:
         const bool computes = n.kind == Node::Kind::call || n.kind == Node::Kind::copy;
         return computes && n.draw < 0 && std::ranges::all_of(n.out, [&](const View &v) {
                    const Buffer &b = g_.buffers[size_t(v.buffer)];
-                   const bool is_own = b.role == Role::temporary || b.role == Role::output;
-                   const auto bytes = size_t(v.shape.elements()) * bytes_of(v.dtype);
-                   return is_own && writes_[size_t(v.buffer)] == 1 && v.offset == 0 &&
-                          is_dense(v) && b.bytes == bytes;
+                   return is_of_run(b) && writes_[size_t(v.buffer)] == 1 && is_whole(v, b);
                });
     }
 
@@ -121,13 +116,14 @@ private:
         if (!may_be_repeated(n)) return nullptr;
         const std::vector<int64_t> read = versions_of_inputs(n);
         const auto found = std::ranges::find_if(
-            made_, [&](const Made &m) { return m.read == read && same_results(m.node, n); });
-        return found == made_.end() ? nullptr : &found->node;
+            made_, [&](const Made &m) { return m.read == read && same_results(kept_[m.node], n); });
+        return found == made_.end() ? nullptr : &kept_[found->node];
     }
 
     Graph &g_;
     Versions versions_;
     std::vector<int> writes_;  // by buffer, of the graph as it was recorded
+    std::vector<Node> kept_;
     std::vector<Made> made_;
     std::map<int, int> renamed_;  // buffers that no node writes any more
 };

@@ -64,11 +64,8 @@ private:
         if (!unfusible_reason(*n.op).empty() && !may_end_region(*n.op)) return false;
         const View &out = n.out[0];
         const Buffer &b = g_.buffers[size_t(out.buffer)];
-        const bool is_own = (b.role == Role::temporary || b.role == Role::output) &&
-                            writers_[size_t(out.buffer)].size() == 1;
-        const auto bytes = size_t(out.shape.elements()) * bytes_of(out.dtype);
-        const bool is_whole = out.offset == 0 && b.bytes == bytes && bytes > 0;
-        return is_own && is_whole && is_float(out.dtype) && is_dense(out) &&
+        const bool is_own = is_of_run(b) && writers_[size_t(out.buffer)].size() == 1;
+        return is_own && is_whole(out, b) && b.bytes > 0 && is_float(out.dtype) &&
                std::ranges::all_of(n.in, [](const View &v) { return is_dense(v); });
     }
 
@@ -137,14 +134,11 @@ private:
     // Returns true if a node between the two may write the buffer. An argument of a later run may
     // be the memory of a tensor from outside.
     bool is_written_between(size_t buffer, size_t first, size_t last) const {
-        const auto outlasts_run = [&](size_t b) {
-            return g_.buffers[b].role == Role::input || g_.buffers[b].role == Role::captured;
-        };
+        const auto is_outside = [&](size_t b) { return is_from_outside(g_.buffers[b]); };
         for (size_t k = first + 1; k < last; k++) {
             for (const View &v : g_.nodes[k].out) {
                 const auto written = size_t(v.buffer);
-                if (written == buffer || (outlasts_run(written) && outlasts_run(buffer)))
-                    return true;
+                if (written == buffer || (is_outside(written) && is_outside(buffer))) return true;
             }
         }
         return false;

@@ -11,11 +11,6 @@
 namespace halyard::graph {
 namespace {
 
-bool is_whole(const View &v, const Buffer &b) {
-    return v.offset == 0 && is_dense(v) &&
-           b.bytes == size_t(v.shape.elements()) * bytes_of(v.dtype);
-}
-
 // A copy that can be removed.
 struct Move {
     size_t copy = 0, producer = 0;  // nodes; the second computes what the first one copies
@@ -99,13 +94,6 @@ public:
     }
 
 private:
-    template<class N, class F> static void for_each_view(N &n, const F &f) {
-        for (auto &v : n.in)
-            f(v);
-        for (auto &v : n.out)
-            f(v);
-    }
-
     void add_user(int buffer, size_t node) {
         std::vector<size_t> &users = users_[size_t(buffer)];
         if (std::ranges::find(users, node) == users.end()) users.push_back(node);
@@ -150,9 +138,8 @@ private:
     // be another copy, and nothing else may read it: kernels store dense results only.
     std::optional<Move> find_move(size_t copy) const {
         Move m{copy, 0, g_.nodes[copy].in[0], g_.nodes[copy].out[0], {}};
-        const Role role = buffer_of(m.to).role;
-        const bool is_own = role == Role::temporary || role == Role::output;
-        if (!is_own || m.from.buffer == m.to.buffer || m.from.dtype != m.to.dtype) return {};
+        if (!is_of_run(buffer_of(m.to))) return {};
+        if (m.from.buffer == m.to.buffer || m.from.dtype != m.to.dtype) return {};
         if (!is_temporary(m.from) || !is_whole(m.from, buffer_of(m.from))) return {};
         const std::optional<size_t> producer = producer_of(m.from, copy);
         if (!producer || !is_free_before(m.to, copy)) return {};

@@ -10,20 +10,17 @@
 namespace halyard::graph {
 namespace {
 
-template<class G, class F> void for_each_view(G &graph, const F &f) {
-    for (auto &n : graph.nodes) {
-        for (auto &v : n.in)
-            f(v);
-        for (auto &v : n.out)
-            f(v);
-    }
+// Calls f(view) for each view of the graph's nodes and outputs.
+template<class G, class F> void for_each_view_of(G &graph, const F &f) {
+    for (auto &n : graph.nodes)
+        for_each_view(n, f);
     for (auto &v : graph.outputs)
         if (v.buffer >= 0) f(v);
 }
 
 std::vector<ByteRange> ranges_of(const Graph &graph) {
     std::vector<ByteRange> ranges(graph.buffers.size());
-    for_each_view(graph, [&](const View &v) {
+    for_each_view_of(graph, [&](const View &v) {
         ByteRange &all = ranges[size_t(v.buffer)];
         const ByteRange own = range_of(v);
         all = {std::min(all.begin, own.begin), std::max(all.end, own.end)};
@@ -43,7 +40,7 @@ Tensor flat(const Tensor &t, ByteRange r) {
 
 void remove_unused(Graph &graph) {
     std::vector<int> place(graph.buffers.size(), -1);
-    for_each_view(graph, [&](const View &v) { place[size_t(v.buffer)] = 0; });
+    for_each_view_of(graph, [&](const View &v) { place[size_t(v.buffer)] = 0; });
     std::vector<Buffer> used;
     for (size_t k = 0; k < place.size(); k++) {
         if (place[k] < 0 && graph.buffers[k].role != Role::input) continue;
@@ -51,7 +48,7 @@ void remove_unused(Graph &graph) {
         used.push_back(std::move(graph.buffers[k]));
     }
     graph.buffers = std::move(used);
-    for_each_view(graph, [&](View &v) { v.buffer = place[size_t(v.buffer)]; });
+    for_each_view_of(graph, [&](View &v) { v.buffer = place[size_t(v.buffer)]; });
 }
 
 using Named = std::pair<std::string, Tensor>;
@@ -107,7 +104,7 @@ void make_standalone(Graph &graph, const std::vector<std::pair<std::string, Tens
         hold_dense(b, ranges[k], by_memory);
         shift[k] = before - b.held.impl()->data;
     }
-    for_each_view(graph, [&](View &v) { v.offset += shift[size_t(v.buffer)]; });
+    for_each_view_of(graph, [&](View &v) { v.offset += shift[size_t(v.buffer)]; });
     find_lifetimes(graph);
 }
 

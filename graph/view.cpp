@@ -10,6 +10,11 @@ bool is_dense(const View &v) {
     return v.buffer >= 0 && halyard::is_dense(v.shape, v.strides);
 }
 
+bool is_whole(const View &v, const Buffer &b) {
+    return v.offset == 0 && is_dense(v) &&
+           b.bytes == size_t(v.shape.elements()) * bytes_of(v.dtype);
+}
+
 ByteRange range_of(const View &v) {
     int64_t last = 0;
     for (int d = 0; d < v.shape.rank(); d++) {

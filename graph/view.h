@@ -10,6 +10,9 @@ namespace halyard::graph {
 // Returns true if the view's elements lie one after the other, in row-major order.
 bool is_dense(const View &v);
 
+// Returns true if the view has all elements of its buffer, in row-major order.
+bool is_whole(const View &v, const Buffer &b);
+
 struct ByteRange {
     int64_t begin = std::numeric_limits<int64_t>::max();
     int64_t end = std::numeric_limits<int64_t>::min();

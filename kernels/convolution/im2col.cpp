@@ -1,4 +1,6 @@
 // im2col: the pixels under each tap become the rows of a matrix, by which filters are multiplied.
+#include <utility>
+
 #include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/padded_map.h"
 
@@ -74,6 +76,19 @@ private:
     RDom r, pixel;
 };
 
+// Unrolls the sums of a tile, which has these extents: their number is that of registers.
+void keep_in_registers(Halide::Func terms, const std::pair<Halide::Var, int> &across,
+                       const std::pair<Halide::Var, int> &down, const Halide::RDom &pixels,
+                       int lanes) {
+    const Halide::Var &l = across.first, &c = down.first;
+    terms.bound_extent(l, across.second)
+        .bound_extent(c, down.second)
+        .vectorize(l, lanes)
+        .unroll(l)
+        .unroll(c);
+    terms.update().reorder(l, c, pixels.x, pixels.y).vectorize(l, lanes).unroll(l).unroll(c);
+}
+
 // conv2d_dweight with square filters of `side`: a product of the matrices dy[o, pixels] and
 // patches[pixels, taps]. A row of the result is a filter as it is stored: c by u by v is one
 // dimension, l, which is vectorised. docs/kernel_measurements.md, "Gradients of filters".
@@ -133,13 +148,8 @@ public:
             .vectorize(li, v)
             .unroll(li)
             .unroll(c);
-        terms.compute_at(part, lo)
-            .bound_extent(l, tile)
-            .bound_extent(c, channels)
-            .vectorize(l, v)
-            .unroll(l)
-            .unroll(c);
-        terms.update().reorder(l, c, r.x, r.y).vectorize(l, v).unroll(l).unroll(c);
+        terms.compute_at(part, lo);
+        keep_in_registers(terms, {l, tile}, {c, channels}, r, v);
     }
     using Implementation::schedule;
 
@@ -210,13 +220,8 @@ public:
             .split(l, lo, li, v)
             .reorder(li, x, y, lo)
             .vectorize(li);
-        terms.compute_at(part, lo)
-            .bound_extent(l, tile(v))
-            .bound_extent(c, channels)
-            .vectorize(l, v)
-            .unroll(l)
-            .unroll(c);
-        terms.update().reorder(l, c, r.x, r.y).vectorize(l, v).unroll(l).unroll(c);
+        terms.compute_at(part, lo);
+        keep_in_registers(terms, {l, tile(v)}, {c, channels}, r, v);
     }
     using Implementation::schedule;
 
