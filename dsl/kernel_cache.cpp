@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -134,14 +133,14 @@ void warn_damaged(const fs::path &path) {
 }
 
 // Removes the entries that were used longest ago while there are more bytes than cache_limit().
-// Every 32nd addition of a process looks, the first one included.
-void keep_within_limit() {
-    constexpr unsigned additions_between = 32;
-    static std::atomic<unsigned> additions = 0;
-    if (additions++ % additions_between) return;
+// One addition of 32 looks. The name of the new entry decides which, because a build makes each
+// kernel in a process of its own, where a count would begin anew.
+void keep_within_limit(const std::string &new_entry) {
+    const int64_t limit = cache_limit();  // which each addition reads, so that a wrong one is said
+    constexpr size_t additions_between = 32;
+    if (std::hash<std::string>()(new_entry) % additions_between != 0) return;
     std::vector<CacheEntry> entries = cache_entries();
     int64_t bytes = bytes_of(entries);
-    const int64_t limit = cache_limit();
     const auto recently = fs::file_time_type::clock::now() - kept_after_use;
     std::vector<CacheEntry> oldest;
     while (bytes > limit && !entries.empty() && entries.back().used < recently) {
@@ -175,7 +174,7 @@ Entry entry_of(const std::string &name, const MakeEntry &make) {
     std::error_code failed;
     fs::rename(new_file, path, failed);
     if (failed) throw IoError(path.string(), "can't be written: " + failed.message());
-    keep_within_limit();
+    keep_within_limit(name);
     return {path, std::move(*bytes)};
 }
 

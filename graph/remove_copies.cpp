@@ -163,7 +163,7 @@ private:
             const auto is_other_copy = [&](const Move &o) {
                 return o.from.buffer == m->from.buffer;
             };
-            if (m && std::ranges::none_of(moves, is_other_copy)) moves.push_back(std::move(*m));
+            if (m && std::ranges::none_of(moves, is_other_copy)) moves.push_back(*m);
         }
         if (moves.empty()) return;
         const bool all_may_go = alive_.move(moves);
