@@ -1,6 +1,7 @@
 #include "dsl/integer_proof.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <map>
 #include <numeric>
@@ -8,6 +9,8 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "dsl/variables.h"
 
@@ -16,21 +19,59 @@ namespace {
 using namespace Halide;
 using namespace Halide::Internal;
 
-// A sum of unknowns with factors, and a constant. An unknown is a variable, or a product or another
-// expression by its text.
+// Numbers the unknowns of a proof. An unknown is a variable, or a product or another expression by
+// its text.
+class Unknowns {
+public:
+    int of(const std::string &name) {
+        const auto [at, is_new] = numbers_.emplace(name, int(names_.size()));
+        if (is_new) names_.push_back(name);
+        return at->second;
+    }
+    const std::string &name(int unknown) const { return names_[size_t(unknown)]; }
+
+private:
+    std::unordered_map<std::string, int> numbers_;
+    std::vector<std::string> names_;
+};
+
+struct Term {
+    int unknown;
+    int64_t factor;
+};
+
+// A sum of unknowns with factors, and a constant.
 struct Sum {
-    std::map<std::string, int64_t> terms;
+    std::vector<Term> terms;  // by unknown, none with the factor 0
     int64_t constant = 0;
 
-    void add(const Sum &other, int64_t factor) {
-        for (auto &[name, f] : other.terms) {
-            int64_t &mine = terms[name];
-            mine += f * factor;
-            if (mine == 0) terms.erase(name);
-        }
-        constant += other.constant * factor;
-    }
+    void add(const Sum &other, int64_t factor) { *this = combination(*this, 1, other, factor); }
     bool is_constant() const { return terms.empty(); }
+    // Returns the unknown's factor, or 0.
+    int64_t factor_of(int unknown) const {
+        const auto at = std::ranges::lower_bound(terms, unknown, {}, &Term::unknown);
+        return at == terms.end() || at->unknown != unknown ? 0 : at->factor;
+    }
+
+    // Returns a * by_a + b * by_b.
+    static Sum combination(const Sum &a, int64_t by_a, const Sum &b, int64_t by_b) {
+        Sum sum;
+        sum.constant = a.constant * by_a + b.constant * by_b;
+        sum.terms.reserve(a.terms.size() + b.terms.size());
+        const auto append = [&](int unknown, int64_t factor) {
+            if (factor != 0) sum.terms.push_back({unknown, factor});
+        };
+        auto left = a.terms.begin();
+        auto right = b.terms.begin();
+        while (left != a.terms.end() || right != b.terms.end()) {
+            const int x = left == a.terms.end() ? INT_MAX : left->unknown;
+            const int y = right == b.terms.end() ? INT_MAX : right->unknown;
+            const int64_t of_a = x <= y ? (left++)->factor : 0;
+            const int64_t of_b = y <= x ? (right++)->factor : 0;
+            append(std::min(x, y), of_a * by_a + of_b * by_b);
+        }
+        return sum;
+    }
 };
 
 Sum sum_of(int64_t constant) {
@@ -39,9 +80,7 @@ Sum sum_of(int64_t constant) {
     return s;
 }
 Sum difference(const Sum &a, const Sum &b) {
-    Sum s = a;
-    s.add(b, -1);
-    return s;
+    return Sum::combination(a, 1, b, -1);
 }
 
 // Inequalities s >= 0 that hold together.
@@ -60,8 +99,8 @@ public:
             if (std::ranges::any_of(left,
                                     [](const Sum &s) { return s.is_constant() && s.constant < 0; }))
                 return true;
-            const std::optional<std::string> name = cheapest(left);
-            if (!name || !eliminate(left, *name)) return false;
+            const std::optional<int> unknown = cheapest(left);
+            if (!unknown || !eliminate(left, *unknown)) return false;
         }
         return false;
     }
@@ -75,11 +114,11 @@ private:
     // Divides by the common factor and rounds the constant down, because unknowns are integers.
     static void tighten(Sum &s) {
         int64_t common = 0;
-        for (auto &[name, f] : s.terms)
-            common = std::gcd(common, f);
+        for (const Term &t : s.terms)
+            common = std::gcd(common, t.factor);
         if (common <= 1) return;
-        for (auto &[name, f] : s.terms)
-            f /= common;
+        for (Term &t : s.terms)
+            t.factor /= common;
         s.constant = s.constant >= 0 ? s.constant / common : -((-s.constant + common - 1) / common);
     }
     // Counts the inequalities in which an unknown has a positive and a negative factor.
@@ -93,43 +132,45 @@ private:
         }
         // Returns true if the elimination is exact for integers, and not only for fractions.
         bool is_exact() const { return positive_ones || negative_ones; }
+        bool occurs() const { return positive + negative > 0; }
         int64_t more() const { return positive * negative - positive - negative; }
     };
     // Returns the unknown whose elimination is exact for integers and leaves fewest inequalities.
-    static std::optional<std::string> cheapest(const std::vector<Sum> &left) {
-        std::map<std::string, Signs> signs;
-        for (const Sum &s : left)
-            for (auto &[name, f] : s.terms)
-                signs[name].count(f);
-        const std::pair<const std::string, Signs> *best = nullptr;
-        for (auto &candidate : signs) {
-            const Signs &n = candidate.second;
-            const bool is_better = !best || (n.is_exact() != best->second.is_exact()
-                                                 ? n.is_exact()
-                                                 : n.more() < best->second.more());
-            if (is_better) best = &candidate;
+    static std::optional<int> cheapest(const std::vector<Sum> &left) {
+        std::vector<Signs> signs;  // by unknown
+        for (const Sum &s : left) {
+            if (s.is_constant()) continue;
+            signs.resize(std::max(signs.size(), size_t(s.terms.back().unknown) + 1));
+            for (const Term &t : s.terms)
+                signs[size_t(t.unknown)].count(t.factor);
         }
-        return best ? std::optional(best->first) : std::nullopt;
+        std::optional<int> best;
+        const auto is_better = [&](const Signs &n) {
+            if (!best) return true;
+            const Signs &least = signs[size_t(*best)];
+            return n.is_exact() != least.is_exact() ? n.is_exact() : n.more() < least.more();
+        };
+        for (size_t k = 0; k < signs.size(); k++)
+            if (signs[k].occurs() && is_better(signs[k])) best = int(k);
+        return best;
     }
     // Returns true if the next step can't overflow.
     static bool is_small(const Sum &s) {
-        return std::abs(s.constant) <= max_constant && std::ranges::all_of(s.terms, [](auto &t) {
-                   return std::abs(t.second) <= max_factor;
-               });
+        return std::abs(s.constant) <= max_constant &&
+               std::ranges::all_of(s.terms,
+                                   [](const Term &t) { return std::abs(t.factor) <= max_factor; });
     }
-    static bool eliminate(std::vector<Sum> &left, const std::string &name) {
+    static bool eliminate(std::vector<Sum> &left, int unknown) {
         std::vector<Sum> rest;
         std::vector<Sum> lower;
         std::vector<Sum> upper;
         for (Sum &s : left) {
-            const auto at = s.terms.find(name);
-            (at == s.terms.end() ? rest : at->second > 0 ? lower : upper).push_back(std::move(s));
+            const int64_t factor = s.factor_of(unknown);
+            (factor == 0 ? rest : factor > 0 ? lower : upper).push_back(std::move(s));
         }
         for (const Sum &a : lower) {
             for (const Sum &b : upper) {
-                Sum s;
-                s.add(a, -b.terms.at(name));
-                s.add(b, a.terms.at(name));
+                Sum s = Sum::combination(a, -b.factor_of(unknown), b, a.factor_of(unknown));
                 tighten(s);
                 if (!is_small(s)) return false;
                 if (!s.is_constant() || s.constant < 0) rest.push_back(std::move(s));
@@ -165,8 +206,8 @@ private:
         std::vector<Expr> formulas;  // not yet inequalities
         std::vector<Alternative> alternatives;
         Inequalities inequalities;
-        std::map<std::string, bool> truths;  // of unknown conditions
-        std::map<std::string, bool> defined;
+        std::map<int, bool> truths;  // of unknown conditions
+        std::set<int> defined;
         bool is_contradictory = false;
     };
 
@@ -275,8 +316,8 @@ private:
         d.constant -= by;
         s.inequalities.add(d);
     }
-    static void remember(State &s, const Expr &f, bool truth) {
-        const auto [at, is_new] = s.truths.emplace(text(f), truth);
+    void remember(State &s, const Expr &f, bool truth) {
+        const auto [at, is_new] = s.truths.emplace(unknowns_.of(text(f)), truth);
         if (!is_new && at->second != truth) s.is_contradictory = true;
     }
     static std::string text(const Expr &e) {
@@ -284,15 +325,16 @@ private:
         s << e;
         return s.str();
     }
-    static Sum unknown(const std::string &name) {
+    static Sum sum_of_unknown(int unknown) {
         Sum s;
-        s.terms[name] = 1;
+        s.terms.push_back({unknown, 1});
         return s;
     }
+    Sum unknown(const std::string &name) { return sum_of_unknown(unknowns_.of(name)); }
     static Expr variable(const Expr &e) { return Variable::make(e.type(), text(e)); }
     // Returns true the first time, when facts about the unknown are to be added.
-    static bool is_new(State &s, const std::string &name) {
-        return s.defined.emplace(name, true).second;
+    bool is_new(State &s, const std::string &name) {
+        return s.defined.insert(unknowns_.of(name)).second;
     }
 
     Sum value(State &s, const Expr &e) {
@@ -324,23 +366,28 @@ private:
         if (!a.is_constant() && !b.is_constant()) add_sign(s, left, right, product(a, b));
         return product(a, b);
     }
-    static Sum product(const Sum &a, const Sum &b) {
+    Sum product(const Sum &a, const Sum &b) {
         Sum sum;
-        for (auto &[x, f] : a.terms)
-            for (auto &[y, g] : b.terms)
-                sum.add(unknown(x < y ? x + " * " + y : y + " * " + x), f * g);
-        for (auto &[x, f] : a.terms)
-            sum.add(unknown(x), f * b.constant);
-        for (auto &[y, g] : b.terms)
-            sum.add(unknown(y), g * a.constant);
+        for (const Term &x : a.terms) {
+            for (const Term &y : b.terms) {
+                const auto [first, second] = std::minmax(unknowns_.name(x.unknown),
+                                                         unknowns_.name(y.unknown));
+                sum.add(unknown(first + " * " + second), x.factor * y.factor);
+            }
+        }
+        for (const Term &x : a.terms)
+            sum.add(sum_of_unknown(x.unknown), x.factor * b.constant);
+        for (const Term &y : b.terms)
+            sum.add(sum_of_unknown(y.unknown), y.factor * a.constant);
         sum.constant = a.constant * b.constant;
         return sum;
     }
     // The product of two numbers that aren't negative isn't either.
-    static void add_sign(State &s, const Expr &left, const Expr &right, const Sum &product) {
+    void add_sign(State &s, const Expr &left, const Expr &right, const Sum &product) {
         if (product.terms.size() != 1 || product.constant != 0) return;
-        const auto &[name, factor] = *product.terms.begin();
-        if (factor != 1 || !is_new(s, "sign of " + name)) return;
+        const Term &only = product.terms.front();
+        const std::string name = unknowns_.name(only.unknown);
+        if (only.factor != 1 || !is_new(s, "sign of " + name)) return;
         const Expr is_negative = left < 0 || right < 0;
         s.alternatives.push_back({is_negative, Variable::make(left.type(), name) >= 0});
     }
@@ -382,6 +429,7 @@ private:
         return m;
     }
 
+    Unknowns unknowns_;
     int trials_ = 0;
 };
 
