@@ -394,7 +394,7 @@ private:
     // A quotient is rounded down: c q <= a < c q + c.
     Sum quotient(State &s, const Expr &e, const Expr &a, const Expr &b) {
         const auto c = as_const_int(b);
-        const Sum q = unknown(text(e));
+        Sum q = unknown(text(e));
         if ((c && *c <= 0) || !is_new(s, text(e))) return q;
         if (!c) {
             s.alternatives.push_back({a < 0 || b <= 0, variable(e) >= 0});
@@ -414,7 +414,7 @@ private:
         return rest;
     }
     Sum extremum(State &s, const Expr &e, const Expr &a, const Expr &b, bool is_min) {
-        const Sum m = unknown(text(e));
+        Sum m = unknown(text(e));
         if (!is_new(s, text(e))) return m;
         const int sign = is_min ? 1 : -1;
         for (const Expr &side : {a, b}) {

@@ -203,12 +203,12 @@ fs::path kernel_cache() {
     const fs::path caches = user_caches();
     std::string reason = "neither XDG_CACHE_HOME nor HOME is set";
     if (!caches.empty()) {
-        const fs::path folder = caches / "halyard" / "kernels";
+        fs::path folder = caches / "halyard" / "kernels";
         const std::string problem = make_cache_folder(folder);
         if (problem.empty()) return folder;
         reason = folder.string() + " " + problem;
     }
-    const fs::path folder = private_cache(reason) / "kernels";
+    fs::path folder = private_cache(reason) / "kernels";
     if (const std::string problem = make_cache_folder(folder); !problem.empty())
         throw IoError(folder.string(), problem);
     return folder;

@@ -79,9 +79,11 @@ struct DenseKernel : Product {
         reference_sums(p, y, abs_sum);
         // An activation passes on the sum's rounding, times its slope, and rounds its own value.
         constexpr double steepest_slope = 1.13;  // gelu's
+        const Array &bias_row = p("bias");
+        const auto activate = activations[p["activation"]].value;
         for (size_t e = 0; e < y.v.size(); e++) {
-            const double b = p("bias")(int64_t(e) % p["n"]);
-            y.v[e] = activations[p["activation"]].value(y.v[e] + b);
+            const double b = bias_row.v[e % bias_row.v.size()];
+            y.v[e] = activate(y.v[e] + b);
             abs_sum.v[e] = steepest_slope * (abs_sum.v[e] + std::fabs(b)) + std::fabs(y.v[e]);
         }
     }

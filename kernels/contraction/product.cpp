@@ -622,11 +622,12 @@ void Product::reference_sums(const Problem &p, Array &sums, Array &abs_sums) {
     const Array &x = p.tensors.at("a"), &y = p.tensors.at("b");
     const bool ta = p["transpose_a"];
     const bool tb = p["transpose_b"];
-    sums = abs_sums = Array({p["g"], p["m"], p["n"]});
-    for (int64_t q = 0; q < p["g"]; q++) {
-        for (int64_t r = 0; r < p["m"]; r++) {
-            for (int64_t s = 0; s < p["n"]; s++) {
-                for (int64_t t = 0; t < p["k"]; t++) {
+    const int64_t g = p["g"], m = p["m"], n = p["n"], k = p["k"];
+    sums = abs_sums = Array({g, m, n});
+    for (int64_t q = 0; q < g; q++) {
+        for (int64_t r = 0; r < m; r++) {
+            for (int64_t s = 0; s < n; s++) {
+                for (int64_t t = 0; t < k; t++) {
                     const double product = (ta ? x(q, t, r) : x(q, r, t)) *
                                            (tb ? y(q, s, t) : y(q, t, s));
                     sums(q, r, s) += product;

@@ -91,8 +91,8 @@ void Convolution::declare_problems() {
                "n=1 c=2 h=5 w=3 o=3 u=2 v=2 pad_mode=same",
                "n=3 c=5 h=7 w=13 o=11 u=3 v=3 pad_mode=pad padding=1,1,1,1",
                "n=2 c=3 h=9 w=17 o=15 u=3 v=3 stride=2,2 pad_mode=same",
-               "n=1 c=4 h=11 w=19 o=6 u=3 v=2 stride=2,1 pad_mode=pad padding=1,0,2,1 dilation=2,2 "
-               "group=2",
+               ("n=1 c=4 h=11 w=19 o=6 u=3 v=2 stride=2,1 pad_mode=pad padding=1,0,2,1 "
+                "dilation=2,2 group=2"),
                "n=2 c=6 h=8 w=9 o=6 u=3 v=3 pad_mode=same group=6",
                "n=1 c=4 h=6 w=6 o=8 u=3 v=3 stride=2,2 pad_mode=same group=4",
                "n=3 c=3 h=7 w=18 o=3 u=3 v=3 pad_mode=pad padding=1,1,1,1 group=3",

@@ -147,12 +147,15 @@ protected:
 template<class Body> void Convolution::each_product(Problem &p, const Body &body) const {
     const int64_t group_inputs = p["c"] / p["group"];
     const int64_t group_outputs = p["o"] / p["group"];
-    // The products of output (i, o, oy, ox).
+    // The products of output (i, o, oy, ox). The numbers are looked up once: the loops below take
+    // most of a check's time.
     const auto each_tap = [&, h = p["h"], w = p["w"], kernel_h = p["u"], kernel_w = p["v"],
-                           dil_h = p["dil_h"],
-                           dil_w = p["dil_w"]](int64_t i, int64_t o, int64_t oy, int64_t ox) {
-        const int64_t top = oy * p["stride_h"] - p["border_top"];
-        const int64_t left = ox * p["stride_w"] - p["border_left"];
+                           dil_h = p["dil_h"], dil_w = p["dil_w"], stride_h = p["stride_h"],
+                           stride_w = p["stride_w"], border_top = p["border_top"],
+                           border_left = p["border_left"]](int64_t i, int64_t o, int64_t oy,
+                                                           int64_t ox) {
+        const int64_t top = oy * stride_h - border_top;
+        const int64_t left = ox * stride_w - border_left;
         const int64_t first = o / group_outputs * group_inputs;
         for (int64_t k = first; k < first + group_inputs; k++) {
             for (int64_t u = 0; u < kernel_h; u++) {
@@ -165,10 +168,14 @@ template<class Body> void Convolution::each_product(Problem &p, const Body &body
             }
         }
     };
-    for (int64_t i = 0; i < p["n"]; i++) {
-        for (int64_t o = 0; o < p["o"]; o++) {
-            for (int64_t oy = 0; oy < p["oh"]; oy++) {
-                for (int64_t ox = 0; ox < p["ow"]; ox++)
+    const int64_t images = p["n"];
+    const int64_t outputs = p["o"];
+    const int64_t output_h = p["oh"];
+    const int64_t output_w = p["ow"];
+    for (int64_t i = 0; i < images; i++) {
+        for (int64_t o = 0; o < outputs; o++) {
+            for (int64_t oy = 0; oy < output_h; oy++) {
+                for (int64_t ox = 0; ox < output_w; ox++)
                     each_tap(i, o, oy, ox);
             }
         }

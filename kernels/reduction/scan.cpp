@@ -138,17 +138,21 @@ struct Scan : Running {
         store().specialize(reverse == 0);
     }
     void reference(Problem &p) const override {
-        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
+        const Array &x = p("x");
+        Array &y = p("y");
+        Array &abs_sum = p.abs_sum["y"] = Array(y.shape);
+        const int64_t rows = p["n"];
+        const int64_t count = p["c"];
         const bool from_end = p["reverse"] != 0;
         const bool skips_itself = p["exclusive"] != 0;
-        for (int64_t i = 0; i < p["n"]; i++) {
+        for (int64_t i = 0; i < rows; i++) {
             RunningValue running(product, p.dtype);
-            for (int64_t j = 0; j < p["c"]; j++) {
-                const int64_t at = from_end ? p["c"] - 1 - j : j;
-                if (!skips_itself) running.combine(p("x")(i, at));
-                p("y")(i, at) = running.result();
+            for (int64_t j = 0; j < count; j++) {
+                const int64_t at = from_end ? count - 1 - j : j;
+                if (!skips_itself) running.combine(x(i, at));
+                y(i, at) = running.result();
                 abs_sum(i, at) = running.abs_sum_with_roundings(j);
-                if (skips_itself) running.combine(p("x")(i, at));
+                if (skips_itself) running.combine(x(i, at));
             }
         }
     }
@@ -230,22 +234,26 @@ struct CumprodGradient : Running {
         store().specialize(reverse == 0);
     }
     void reference(Problem &p) const override {
-        Array &abs_sum = p.abs_sum["dx"] = Array(p("dx").shape);
+        const Array &x = p("x"), &dy = p("dy");
+        Array &dx = p("dx");
+        Array &abs_sum = p.abs_sum["dx"] = Array(dx.shape);
+        const int64_t rows = p["n"];
         const int64_t count = p["c"];
         const int64_t skipped = p["exclusive"] != 0;
-        const auto at = [&](int64_t k) { return p["reverse"] != 0 ? count - 1 - k : k; };
-        for (int64_t i = 0; i < p["n"]; i++) {
+        const bool from_end = p["reverse"] != 0;
+        const auto at = [&](int64_t k) { return from_end ? count - 1 - k : k; };
+        for (int64_t i = 0; i < rows; i++) {
             for (int64_t e = 0; e < count; e++) {
                 double sum = 0, terms = 0;
                 ReferenceProduct others(p.dtype);  // x up to j without x_e
                 for (int64_t j = 0; j < count; j++) {
-                    if (j != e) others.multiply(p("x")(i, at(j)));
+                    if (j != e) others.multiply(x(i, at(j)));
                     if (j < e || j + skipped >= count) continue;
-                    const double term = p("dy")(i, at(j + skipped)) * others.value();
+                    const double term = dy(i, at(j + skipped)) * others.value();
                     sum += term;
                     terms += std::fabs(term) * double(j + 2) / 4;
                 }
-                p("dx")(i, at(e)) = sum;
+                dx(i, at(e)) = sum;
                 abs_sum(i, at(e)) = others.stays_in_range() ? terms : INFINITY;
             }
         }

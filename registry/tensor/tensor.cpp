@@ -134,7 +134,7 @@ void Tensor::wrong_dtype(DType asked) const {
 
 Tensor Tensor::empty(const Shape &shape, DType dtype) {
     const size_t bytes = size_t(checked_elements("tensor", shape)) * bytes_of(dtype);
-    const Tensor t(new_first(memory::allocate(bytes), bytes, true, shape, dtype));
+    Tensor t(new_first(memory::allocate(bytes), bytes, true, shape, dtype));
     if (CallListener *listener = call_listener()) listener->allocated(*t.impl_->storage);
     return t;
 }

@@ -15,10 +15,13 @@
 namespace halyard::fuzz {
 namespace {
 
+// Mirrors what is below the least number.
+double raised(double v, double least) { return v < least ? least + (least - v) : v; }
+
 double element(Draw &draw, const Operand &o) {
     switch (o.values) {
-    case Values::quarters: return (double(draw.below(17)) - 8) / 4;
-    case Values::small: return double(draw.below(4));
+    case Values::quarters: return raised((double(draw.below(17)) - 8) / 4, o.least);
+    case Values::small: return raised(double(draw.below(4)), o.least);
     case Values::indices: return double(draw.below(uint64_t(std::max<int64_t>(o.end, 1))));
     case Values::hostile: return double(int64_t(draw.bits()) >> (1 + draw.below(62)));
     case Values::specials: break;

@@ -241,6 +241,8 @@ private:
             o.shape = shape_of(t, dims);
             const auto end = dims.find(t.name + "_end");
             if (end != dims.end()) o.end = end->second;
+            const auto least = dims.find(t.name + "_least");
+            if (least != dims.end() && is_float(o.dtype)) o.least = double(least->second);
             call_.operands.push_back(o);
         }
     }

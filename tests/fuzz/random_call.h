@@ -1,6 +1,7 @@
 // One random call of one op. A number determines it, so the same number makes the same call in any
 // process of the same build.
 #pragma once
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct Operand {
     DType dtype = DType::f32;
     Values values = Values::quarters;
     int64_t end = 4;  // Indices are below it.
+    // What numbers are at least, as sums of squares: where a negative one cancels a square, the
+    // result depends on how the kernel rounds. Special values have no bound.
+    double least = -HUGE_VAL;
     bool defined = true;
     // The layout in memory: reversed (its dimensions), swapped (all but the last reversed), gaps
     // (between all elements), pitch (between rows), shifted (by one element), or stillN: dimension

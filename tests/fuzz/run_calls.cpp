@@ -78,12 +78,12 @@ std::string seconds_text(double seconds) {
                        uint64_t from, uint64_t to, Shared &s) {
     const rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    memory::set_limit(memory_limit);
     set_device(o.device);
     for (uint64_t number = from; number < to; number += o.stride) {
         s.number = number;
         limit_time(o.seconds);
         const RandomCall call = random_call(ops, number);
+        memory::set_limit(memory_limit(call));
         const CallResult v = check_call(call);
         s.done++;
         s.rejected += v.rejected;
@@ -124,6 +124,11 @@ std::string end_of(const std::vector<const RegisteredOp *> &ops, const CallOptio
 }
 
 }  // namespace
+
+int64_t memory_limit(const RandomCall &call) {
+    constexpr int64_t megabyte = 1 << 20;
+    return (call.changes.empty() ? 128 : 16) * megabyte;
+}
 
 Outcome run_calls(const std::vector<const RegisteredOp *> &ops, const CallOptions &o) {
     const SharedMemory shared;

@@ -26,6 +26,9 @@ namespace fs = std::filesystem;
 // Limits for the elements and operations of a sample, because an interpreter runs them.
 constexpr int64_t device_work = 4000;
 constexpr int64_t host_work = 1 << 20;
+// The same for GPU kernels with --quick: of the smallest sample, and how many samples.
+constexpr int64_t quick_smallest = 1 << 20;
+constexpr size_t quick_calls = 8;
 
 // The runners are installed in libexec/halyard.
 fs::path runner(const std::string &sanitizer) {
@@ -122,14 +125,16 @@ std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &
     return found;
 }
 
-void check_kernel(const Op &op, const Instance &i, int64_t work,
+void check_kernel(const Op &op, const Instance &i, const SampleLimits &limits,
                   const std::vector<std::string> &tool, Report &r) {
     Kernel kernel(op_table().make(op.name), i);
-    const SampleCalls calls = record_samples(op, kernel, work);
+    const SampleCalls calls = record_samples(op, kernel, limits);
     const std::vector<Stage> stages = stages_of(kernel);
     const std::string place = (i.backend == "cpu" ? std::string(name_of(i.isa)) + "/" + i.sanitizer
                                                   : i.backend) +
                               (i.variant.empty() ? "" : "/" + i.variant);
+    if (calls.samples.empty() && limits.smallest < INT64_MAX)
+        return r.skip("legality of " + place + ": its samples take minutes; only without --quick");
     const std::set<Finding> found = run(calls, tool, runner(i.sanitizer));
     // Each finding once, with the smallest sample that has it.
     std::set<std::pair<std::string, std::string>> reported;
@@ -153,22 +158,27 @@ void check_sanitized(const Op &op, const Instance &kernel, Report &r) {
     for (const char *sanitizer : {"address", "thread"}) {
         Instance i = kernel;
         i.sanitizer = sanitizer;
-        check_kernel(op, i, host_work, {}, r);
+        check_kernel(op, i, {host_work}, {}, r);
     }
 }
 
-void check_opencl_legality(const Op &op, const Options &, Report &r) {
+void check_opencl_legality(const Op &op, const Options &o, Report &r) {
     if (!fs::exists(runner("")))
         return r.skip("legality: this build is instrumented itself, or not whole");
     const std::vector<std::string> on_gpu = opencl_dtypes(op);
     if (on_gpu.empty()) return;
     if (!has_oclgrind()) return r.skip("legality of the GPU kernel: there is no oclgrind");
+    SampleLimits limits{device_work};
+    if (o.quick) {
+        limits.smallest = quick_smallest;
+        limits.samples = quick_calls;
+    }
     for (const std::string &variant : gpu::variants(op)) {
         Instance i;
         i.backend = "opencl";
         i.dtypes = on_gpu[0];
         i.variant = variant;
-        check_kernel(op, i, device_work,
+        check_kernel(op, i, limits,
                      {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
     }
 }
@@ -184,7 +194,7 @@ void check_legality(const Op &op, const Options &o, Report &r) {
             i.variant = v.name;
             i.sanitizer = sanitizer;
             i.isa = i.sanitizer == "address" ? std::min(host_isa(), Isa::avx2) : Isa::baseline;
-            check_kernel(op, i, host_work, {}, r);
+            check_kernel(op, i, {host_work}, {}, r);
         }
     }
 }

@@ -62,6 +62,20 @@ int64_t cost_of(const Op &op, const Case &c) {
     return most;
 }
 
+// Keeps at most `most` calls, the last one among them, at even distances.
+void thin(SampleCalls &all, size_t most) {
+    const size_t count = all.samples.size();
+    if (count <= most) return;
+    SampleCalls kept;
+    for (size_t k = 1; k <= most; k++) {
+        const size_t at = k * count / most - 1;
+        kept.samples.push_back(all.samples[at]);
+        kept.recording.calls.push_back(std::move(all.recording.calls[at]));
+    }
+    all.samples = std::move(kept.samples);
+    all.recording.calls = std::move(kept.recording.calls);
+}
+
 }  // namespace
 
 bool has_empty_tensor(const Case &c) {
@@ -69,7 +83,7 @@ bool has_empty_tensor(const Case &c) {
                                [](const auto &tensor) { return tensor.second.v.empty(); });
 }
 
-SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
+SampleCalls record_samples(const Op &op, Kernel &kernel, const SampleLimits &limits) {
     const Instance &i = kernel.instance;
     SampleCalls all;
     all.recording.library = kernel.library();
@@ -84,7 +98,7 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     std::stable_sort(samples.begin(), samples.end(),
                      [](auto &a, auto &b) { return a.first < b.first; });
     for (auto &[cost, sample] : samples) {
-        if (cost > work && !all.samples.empty()) break;
+        if (cost > (all.samples.empty() ? limits.smallest : limits.work)) break;
         const Case c(op, *sample, i.dtypes, 12);
         // Dispatch never sends empty tensors to a device.
         if (i.backend != "cpu" && has_empty_tensor(c)) continue;
@@ -103,6 +117,7 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
         }
         all.samples.resize(all.recording.calls.size(), *sample);
     }
+    thin(all, limits.samples);
     return all;
 }
 

@@ -1,6 +1,10 @@
 // Records the calls that an op's samples make of one kernel, so that another process can repeat
 // them.
 #pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "dsl/kernel.h"
 #include "tools/check/runner/recording.h"
 
@@ -16,9 +20,15 @@ struct SampleCalls {
 // Returns true if an input or output of the case has no elements.
 bool has_empty_tensor(const Case &c);
 
-// Compiles the kernel and records all samples that it accepts and whose tensors and operations are
-// at most `work` (the smallest in any case). They are planned as dispatch plans them, with this
-// kernel as the only one. Throws Error if the kernel or the op rejects them.
-SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work);
+struct SampleLimits {
+    int64_t work;                  // elements of a tensor, and operations
+    int64_t smallest = INT64_MAX;  // the same, of the smallest sample that the kernel accepts
+    size_t samples = SIZE_MAX;     // spread evenly from the smallest to the largest
+};
+
+// Compiles the kernel and records the samples that it accepts within the limits. They are planned
+// as dispatch plans them, with this kernel as the only one. Throws Error if the kernel or the op
+// rejects them.
+SampleCalls record_samples(const Op &op, Kernel &kernel, const SampleLimits &limits);
 
 }  // namespace halyard::check

@@ -9,12 +9,13 @@
 #include "registry/base/parallel.h"
 #include "tests/tools/check/row_sums.h"
 #include "tools/check/check.h"
+#include "tools/check/record.h"
 
 namespace halyard::check {
 namespace {
 
-using testing::AllOf, testing::Contains, testing::Each, testing::ElementsAre, testing::HasSubstr,
-    testing::IsEmpty, testing::Not;
+using testing::AllOf, testing::Contains, testing::Each, testing::ElementsAre,
+    testing::ElementsAreArray, testing::HasSubstr, testing::IsEmpty, testing::Not;
 
 // Threads add to one element.
 struct RacyCpuSums : RowSums {
@@ -121,6 +122,29 @@ TEST(Sanitizers, SeeARaceOfWideVectorsInALoopWithinALoop) {
     Report faulty;
     check_sanitized(*op, i, faulty);
     EXPECT_THAT(faulty.failures, ElementsAre(HasSubstr("data race in `best` update 0")));
+}
+
+TEST(RecordedSamples, StayWithinTheirLimits) {
+    list_kit_ops();
+    const OpPtr op = op_table().make("relu");
+    std::vector<std::string> by_size;
+    for (const char *extent : {"1", "10", "100", "1000", "10000"})
+        by_size.push_back(std::string("d0=1 d1=1 d2=") + extent);
+    op->samples = {by_size.rbegin(), by_size.rend()};
+    Instance i;
+    i.dtypes = "f32";
+    i.isa = host_isa();
+    Kernel kernel(op_table().make("relu"), i);
+    const auto recorded = [&](const SampleLimits &limits) {
+        const SampleCalls calls = record_samples(*op, kernel, limits);
+        EXPECT_EQ(calls.recording.calls.size(), calls.samples.size());
+        return calls.samples;
+    };
+    EXPECT_THAT(recorded({.work = 1 << 20}), ElementsAreArray(by_size));
+    EXPECT_THAT(recorded({.work = 500}), ElementsAre(by_size[0], by_size[1], by_size[2]));
+    EXPECT_THAT(recorded({.work = 0}), ElementsAre(by_size[0])) << "the smallest in any case";
+    EXPECT_THAT(recorded({.work = 1 << 20, .smallest = 0}), IsEmpty());
+    EXPECT_THAT(recorded({.work = 1 << 20, .samples = 2}), ElementsAre(by_size[1], by_size[4]));
 }
 
 TEST_F(Legality, RejectsAReadPastTheEndWithRightResults) {

@@ -240,7 +240,7 @@ void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
                     {"ops", "--device", "--quick", "--jobs", "--json", "--all"});
     } else if (o.device == "opencl" && o.legality) {
         refuse_idle(sub, "with --device opencl --legality",
-                    {"ops", "--device", "--legality", "--jobs", "--json", "--all"});
+                    {"ops", "--device", "--legality", "--quick", "--jobs", "--json", "--all"});
     } else if (is_gpu(o.device)) {
         refuse_idle(sub, "with --device " + o.device,
                     {"ops", "--device", "--fuzz", "--seed", "--jobs", "--json", "--all"});
