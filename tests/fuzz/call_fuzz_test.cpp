@@ -7,9 +7,9 @@
 //   HALYARD_FUZZ_OP    calls only this op
 //   HALYARD_FUZZ_CALL  "cpu 1000000007": makes this one call in this process, for a debugger
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <set>
 #include <sstream>
@@ -130,7 +130,7 @@ struct Elements {
 };
 
 // AddressSanitizer would end the process at the planted fault.
-[[gnu::no_sanitize("address")]] int doubled(void **args, bool x_is_dense) {
+__attribute__((no_sanitize("address"))) int doubled(void **args, bool x_is_dense) {
     const Elements x(args[0]);
     const Elements y(args[1]);
     for (int k = 0; k < y.extent(2); k++) {

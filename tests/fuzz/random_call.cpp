@@ -341,7 +341,7 @@ private:
     std::string random_layout(int rank) {
         static const std::vector<std::string> all = {"reversed", "swapped", "gaps",
                                                      "pitch",    "shifted", "still"};
-        const std::string layout = draw_.of(all);
+        std::string layout = draw_.of(all);
         if (layout != "still") return layout;
         return rank ? layout + std::to_string(draw_.below(uint64_t(rank))) : "shifted";
     }
