@@ -100,7 +100,7 @@ TEST(CallFuzz, RunsOneCall) {
         << "HALYARD_FUZZ_CALL is '" << which << "', expected 'cpu 17'";
     set_device(device);
     const RandomCall call = random_call(all_ops(), number);
-    memory::set_limit(memory_limit(call));
+    memory::set_limit(memory_limit);
     std::printf("%s\n", call.text().c_str());
     const CallResult v = check_call(call);
     EXPECT_EQ(v.wrong, "");

@@ -83,7 +83,7 @@ std::string seconds_text(double seconds) {
         s.number = number;
         limit_time(o.seconds);
         const RandomCall call = random_call(ops, number);
-        memory::set_limit(memory_limit(call));
+        memory::set_limit(memory_limit);
         const CallResult v = check_call(call);
         s.done++;
         s.rejected += v.rejected;
@@ -124,11 +124,6 @@ std::string end_of(const std::vector<const RegisteredOp *> &ops, const CallOptio
 }
 
 }  // namespace
-
-int64_t memory_limit(const RandomCall &call) {
-    constexpr int64_t megabyte = 1 << 20;
-    return (call.changes.empty() ? 128 : 16) * megabyte;
-}
 
 Outcome run_calls(const std::vector<const RegisteredOp *> &ops, const CallOptions &o) {
     const SharedMemory shared;

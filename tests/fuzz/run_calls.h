@@ -6,14 +6,11 @@
 #include <vector>
 
 #include "registry/dispatch/registry.h"
-#include "tests/fuzz/random_call.h"
 
 namespace halyard::fuzz {
 
-// Returns the bytes of tensors that the call may have at once. Changed attributes may ask for
-// results of any size, of which each element is the sum of a large window: with more memory such a
-// call is right, but takes a minute.
-int64_t memory_limit(const RandomCall &call);
+// The bytes of tensors that a call may have at once.
+constexpr int64_t memory_limit = 128 << 20;
 
 struct Failure {
     uint64_t number;   // The call's number.
