@@ -302,14 +302,18 @@ struct RunningExtremum : Running {
         indices.compute_at(store(), rows);
     }
     void reference(Problem &p) const override {
-        for (int64_t i = 0; i < p["n"]; i++) {
+        const Array &x = p("x");
+        Array &y = p("y"), &index = p("index");
+        const int64_t rows = p["n"];
+        const int64_t count = p["c"];
+        for (int64_t i = 0; i < rows; i++) {
             int64_t best = 0;
-            for (int64_t j = 0; j < p["c"]; j++) {
-                const double v = p("x")(i, j);
-                const double extremum = p("x")(i, best);
+            for (int64_t j = 0; j < count; j++) {
+                const double v = x(i, j);
+                const double extremum = x(i, best);
                 if (std::isnan(v) || (largest ? v >= extremum : v <= extremum)) best = j;
-                p("y")(i, j) = p("x")(i, best);
-                p("index")(i, j) = double(best);
+                y(i, j) = x(i, best);
+                index(i, j) = double(best);
             }
         }
     }

@@ -99,8 +99,8 @@ TEST(CallFuzz, RunsOneCall) {
     ASSERT_TRUE(words >> device >> number)
         << "HALYARD_FUZZ_CALL is '" << which << "', expected 'cpu 17'";
     set_device(device);
-    const RandomCall call = random_call(all_ops(), number);
     memory::set_limit(memory_limit);
+    const RandomCall call = random_call(all_ops(), number);
     std::printf("%s\n", call.text().c_str());
     const CallResult v = check_call(call);
     EXPECT_EQ(v.wrong, "");

@@ -16,8 +16,8 @@
 namespace halyard::fuzz {
 namespace {
 
-// Replaces what is below the least number by what is well above it: a sum of squares must not
-// cancel the square of a mean, either.
+// Replaces a number below `least` by one that is well above it, because a sum of squares must not
+// cancel the square of a mean either.
 double raised(double v, double least) { return v < least ? 2 * least + std::fabs(v) : v; }
 
 double element(Draw &draw, const Operand &o) {
@@ -168,8 +168,9 @@ public:
     }
 
 private:
-    // Changed attributes may ask for results of any size, of which each element is the sum of a
-    // large window: with more memory such a call is right, but takes a minute.
+    // The bytes that a call with changed attributes may take. Those may ask for results of any
+    // size, each element of which sums a large window. With more memory such a call is right, but
+    // takes a minute.
     static constexpr int64_t for_changed_calls = 16 << 20;
 
     const RandomCall &call_;

@@ -32,8 +32,9 @@ struct Operand {
     DType dtype = DType::f32;
     Values values = Values::quarters;
     int64_t end = 4;  // Indices are below it.
-    // What numbers are at least, as sums of squares: where a negative one cancels a square, the
-    // result depends on how the kernel rounds. Special values have no bound.
+    // The least number for which the op's formula is meant: 0 for a sum of squares. A negative sum
+    // may cancel a square, and then the result depends on how the kernel rounds. Special values
+    // have no bound.
     double least = -HUGE_VAL;
     bool defined = true;
     // The layout in memory: reversed (its dimensions), swapped (all but the last reversed), gaps
