@@ -24,7 +24,7 @@ constexpr size_t most_kept_bytes = 64;  // of a result, such as a loss
 
 }  // namespace
 
-Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(graph_)) {
+Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(graph_, true)) {
     for (const Buffer &b : graph_.buffers)
         memories_.push_back(b.held);
     is_written_.resize(graph_.buffers.size());

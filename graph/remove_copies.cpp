@@ -204,7 +204,8 @@ void remove_copies(Graph &graph) {
     CopyRemover(without).run();
     if (without.nodes.size() == graph.nodes.size()) return;
     find_lifetimes(without);
-    if (plan_memory(without).bytes <= plan_memory(graph).bytes) graph = std::move(without);
+    if (plan_memory(without, true).bytes <= plan_memory(graph, true).bytes)
+        graph = std::move(without);
 }
 
 }  // namespace halyard::graph

@@ -29,7 +29,7 @@ Graph chain(const std::vector<size_t> &bytes) {
 }
 
 TEST(MemoryPlan, ReusesTheMemoryOfWhatIsReadNoMore) {
-    const MemoryPlan plan = plan_memory(chain({128, 64, 128, 64}));
+    const MemoryPlan plan = plan_memory(chain({128, 64, 128, 64}), false);
     EXPECT_EQ(plan.lower_bound, 192u);
     EXPECT_EQ(plan.bytes, 192u);
     EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
@@ -40,7 +40,7 @@ TEST(MemoryPlan, GivesNoMemoryToArgumentsAndOutputs) {
     Graph g = chain({128, 64, 128});
     g.buffers[0].role = Role::input;
     g.buffers[2].role = Role::output;
-    EXPECT_EQ(plan_memory(g).bytes, 64u);
+    EXPECT_EQ(plan_memory(g, false).bytes, 64u);
 }
 
 TEST(MemoryPlan, NeverPlacesLivingBuffersOnEachOther) {
@@ -56,7 +56,7 @@ TEST(MemoryPlan, NeverPlacesLivingBuffersOnEachOther) {
             b.last = b.first + int(random() % unsigned(count - b.first));
             g.buffers.push_back(b);
         }
-        const MemoryPlan plan = plan_memory(g);
+        const MemoryPlan plan = plan_memory(g, false);
         EXPECT_GE(plan.bytes, plan.lower_bound);
         for (int a = 0; a < count; a++) {
             const Buffer &x = g.buffers[size_t(a)];

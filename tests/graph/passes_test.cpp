@@ -180,11 +180,59 @@ TEST(WithoutCopies, NeverTakeMoreMemory) {
     const Tensors arguments{tensor_of({1, 17}, 1), tensor_of({16, 17}, 2)};
     Graph g = recorded(f, arguments);
     graph::find_lifetimes(g);
-    const size_t before = graph::plan_memory(g).lower_bound;
+    const size_t before = graph::plan_memory(g, true).lower_bound;
     graph::run_passes(g);
-    EXPECT_LE(graph::plan_memory(g).lower_bound, before);
+    EXPECT_LE(graph::plan_memory(g, true).lower_bound, before);
     EXPECT_EQ(names_of(g), "tanh exp exp exp reduce_sum copy copy relu");
     expect_same_results(f, arguments);
+}
+
+// Returns how many temporaries' memory the graph takes, of tensors of one size.
+size_t tensors_in_memory(const Function &f, const Tensors &arguments) {
+    Graph g = after_passes(f, arguments);
+    graph::find_lifetimes(g);
+    expect_same_results(f, arguments);
+    return graph::plan_memory(g, true).bytes / size_t(arguments[0].elements() * 4);
+}
+
+TEST(InPlace, ElementwiseResultsLieOnWhatIsReadNoMore) {
+    const Tensors x{tensor_of({16, 16}, 1), tensor_of({16, 16}, 2)};
+    const auto chain = [](std::span<const Tensor> in) {
+        const Tensor t = F::exp(F::tanh(in[0] * in[1]));
+        return Tensors{F::reduce_sum(t * t, {0, 1}, false)};
+    };
+    EXPECT_EQ(tensors_in_memory(chain, x), 1u);
+}
+
+TEST(InPlace, NeverWhereTheInputIsReadOtherwiseOrLater) {
+    const Tensors x{tensor_of({16, 16}, 1), tensor_of({16, 16}, 2)};
+    const auto later = [](std::span<const Tensor> in) {
+        const Tensor t = in[0] * in[1];
+        return Tensors{F::reduce_sum(F::exp(t), {0}, false), F::reduce_sum(t, {0}, false)};
+    };
+    EXPECT_EQ(tensors_in_memory(later, x), 2u);
+    const auto transposed = [](std::span<const Tensor> in) {
+        const Tensor t = in[0] * in[1];
+        return Tensors{F::reduce_sum(t + t.transpose({1, 0}), {0}, false)};
+    };
+    EXPECT_EQ(tensors_in_memory(transposed, x), 2u);
+    const auto reduced = [](std::span<const Tensor> in) {
+        return Tensors{F::reduce_sum(F::softmax(in[0] * in[1], 1), {0}, false)};
+    };
+    EXPECT_EQ(tensors_in_memory(reduced, x), 2u);
+}
+
+TEST(InPlace, CostsNoMemory) {
+    Graph g = after_passes(
+        [](std::span<const Tensor> in) {
+            const Tensor few = F::reduce_sum(in[0], {0}, true);
+            const Tensor many = few.expand({16, 16}).copy();
+            return Tensors{F::reduce_sum(F::exp(many) + F::tanh(few), {0, 1}, false)};
+        },
+        {tensor_of({16, 16}, 1)});
+    graph::find_lifetimes(g);
+    EXPECT_LE(graph::plan_memory(g, true).bytes, graph::plan_memory(g, false).bytes);
+    EXPECT_LE(graph::plan_memory(g, true).lower_bound, graph::plan_memory(g, false).lower_bound);
 }
 
 View view_of(int64_t offset, const Shape &extents, const Shape &strides) {

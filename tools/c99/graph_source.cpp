@@ -31,7 +31,7 @@ public:
     GraphWriter(const FusedGraph &fused, const Signature &signature,
                 const std::vector<View> &inputs, const std::string &name, int lanes)
         : lanes_(lanes), graph_(fused.graph), parts_(fused.parts), signature_(signature),
-          inputs_(inputs), memory_(graph::plan_memory(graph_)) {
+          inputs_(inputs), memory_(graph::plan_memory(graph_, false)) {
         call_.name = name;
         call_.arena_bytes = int64_t(memory_.bytes);
     }

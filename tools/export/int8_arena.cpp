@@ -56,7 +56,7 @@ ArenaPlan arena_of(const Int8Network &network, bool is_i8) {
         g.buffers[size_t(network.output)].role = graph::Role::output;
     }
     graph::find_lifetimes(g);
-    const graph::MemoryPlan plan = graph::plan_memory(g);
+    const graph::MemoryPlan plan = graph::plan_memory(g, false);
     ArenaPlan arena;
     for (const auto &[buffer, tensor] : network.tensors)
         arena.offsets[buffer] = int64_t(plan.offsets[size_t(buffer)]);

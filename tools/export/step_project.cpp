@@ -99,7 +99,7 @@ size_t aligned(size_t bytes) {
 }
 
 Places places_of(const Graph &g) {
-    const graph::MemoryPlan plan = plan_memory(g);
+    const graph::MemoryPlan plan = plan_memory(g, true);
     Places p;
     p.block = aligned(plan.bytes);
     for (size_t k = 0; k < g.buffers.size(); k++) {

@@ -39,7 +39,7 @@ struct CapturedStage {
 };
 
 CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
-    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g), 0, {}};
+    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g, true), 0, {}};
     stage.regions = graph::find_regions(g);
     for (const graph::Buffer &b : g.buffers)
         if (b.role == graph::Role::temporary && b.first >= 0) stage.temporaries += b.bytes;
@@ -86,11 +86,12 @@ std::string megabytes(size_t bytes) {
 }
 
 void print_counts(const std::vector<CapturedStage> &stages) {
-    std::printf("%-20s %6s %14s %14s %14s\n", "", "nodes", "temporaries", "arena", "at least");
+    std::printf("%-20s %6s %14s %9s %14s %14s\n", "", "nodes", "temporaries", "in place", "arena",
+                "at least");
     for (const CapturedStage &s : stages) {
-        std::printf("%-20s %6zu %14s %14s %14s\n", s.name.c_str(), s.nodes,
-                    megabytes(s.temporaries).c_str(), megabytes(s.memory.bytes).c_str(),
-                    megabytes(s.memory.lower_bound).c_str());
+        std::printf("%-20s %6zu %14s %9zu %14s %14s\n", s.name.c_str(), s.nodes,
+                    megabytes(s.temporaries).c_str(), s.memory.in_place,
+                    megabytes(s.memory.bytes).c_str(), megabytes(s.memory.lower_bound).c_str());
     }
 }
 
