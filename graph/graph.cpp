@@ -150,6 +150,7 @@ const char *letter_of(Role role) {
     case Role::captured: return "p";
     case Role::constant: return "c";
     case Role::output: return "y";
+    case Role::prepared: return "w";
     default: return "";
     }
 }

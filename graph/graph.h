@@ -25,6 +25,7 @@ enum class Role {
     constant,   // made in the run from nothing that the graph computes
     host,       // a result of a step on the host
     output,     // returned by the function: new memory in each run
+    prepared,   // computed of parameters alone, when one has changed (graph/prepare.h)
 };
 
 struct Buffer {
@@ -105,6 +106,9 @@ struct Graph {
 void remove_dead_nodes(Graph &graph);
 // Makes buffers that are only filled constants.
 void hold_constant_fills(Graph &graph);
+// Folds normalizations of inference into the weights of the convolutions before them, together with
+// a shortcut and an activation after them, where numerics allow it (primitives/context.h).
+void fold_norms(Graph &graph);
 // Removes calls and copies that compute what an earlier one has computed. Those that draw random
 // numbers and those on the host stay.
 void merge_duplicates(Graph &graph);

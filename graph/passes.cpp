@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "graph/prepare.h"
+
 namespace halyard::graph {
 namespace {
 
@@ -20,21 +22,33 @@ PassWatchScope::~PassWatchScope() {
 std::span<const Pass> passes() {
     static constexpr std::array all = {
         Pass{"without_dead_nodes", remove_dead_nodes}, Pass{"with_constants", hold_constant_fills},
-        Pass{"without_duplicates", merge_duplicates}, Pass{"without_copies", remove_copies}};
+        Pass{"with_folded_norms", fold_norms}, Pass{"without_duplicates", merge_duplicates},
+        Pass{"without_copies", remove_copies}};
     return all;
 }
 
+namespace {
+
+void tell(const char *name, Graph &graph, const PassWatch &watch) {
+    find_lifetimes(graph);
+    if (watch) watch(name, graph);
+    if (thread_watch) thread_watch(name, graph);
+}
+
+}  // namespace
+
 void run_passes(Graph &graph, const PassWatch &watch) {
-    const auto tell = [&](const char *name) {
-        find_lifetimes(graph);
-        if (watch) watch(name, graph);
-        if (thread_watch) thread_watch(name, graph);
-    };
-    tell("recorded");
+    tell("recorded", graph, watch);
     for (const Pass &pass : passes()) {
         pass.run(graph);
-        tell(pass.name);
+        tell(pass.name, graph, watch);
     }
+}
+
+void run_passes_for_program(Graph &graph, const PassWatch &watch) {
+    run_passes(graph, watch);
+    mark_prepared(graph);
+    tell("with_prepared", graph, watch);
 }
 
 }  // namespace halyard::graph

@@ -22,6 +22,10 @@ using PassWatch = std::function<void(const std::string &name, const Graph &graph
 // Runs all passes. The watch of this thread's scope is told, too.
 void run_passes(Graph &graph, const PassWatch &watch = {});
 
+// As run_passes(), and marks what a program prepares (graph/prepare.h), which is told as
+// "with_prepared". Graphs for anything but programs have no such marks.
+void run_passes_for_program(Graph &graph, const PassWatch &watch = {});
+
 // Sets this thread's watch while it lives. Scopes don't nest.
 class PassWatchScope {
 public:

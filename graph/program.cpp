@@ -1,5 +1,8 @@
 #include "graph/program.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "graph/draw_words.h"
 #include "graph/graph_error.h"
 #include "primitives/profiler.h"
@@ -11,8 +14,12 @@
 namespace halyard::graph {
 namespace {
 
+bool has_role(const Graph &graph, const View &v, Role role) {
+    return graph.buffers[size_t(v.buffer)].role == role;
+}
+
 bool is_temporary(const Graph &graph, const View &v) {
-    return graph.buffers[size_t(v.buffer)].role == Role::temporary;
+    return has_role(graph, v, Role::temporary);
 }
 
 // Returns true for memory that is another one in each run.
@@ -33,6 +40,9 @@ Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(gr
             is_written_[size_t(v.buffer)] = 1;
     for (const Node &n : graph_.nodes)
         prepare(n);
+    count_own_references();
+    for (PreparedGroup &group : prepared_groups(graph_))
+        preparations_.push_back({std::move(group), {}, false});
 }
 
 bool Program::changes(const View &v) const {
@@ -46,7 +56,8 @@ Tensor Program::tensor_of(const View &v) const {
 void Program::prepare(const Node &n) {
     Step s;
     const auto add = [&](const View &v, std::vector<Tensor> &to, std::vector<size_t> &changing) {
-        const bool is_set_later = changes(v) || is_temporary(graph_, v);
+        const bool is_set_later = changes(v) || is_temporary(graph_, v) ||
+                                  has_role(graph_, v, Role::prepared);
         if (changes(v)) changing.push_back(to.size());
         to.push_back(is_set_later ? Tensor() : tensor_of(v));
     };
@@ -60,50 +71,114 @@ void Program::prepare(const Node &n) {
             metas.push_back({v.dtype, v.shape, v.strides});
         s.plan = std::make_shared<const Plan>(make_plan(*n.op, metas, *n.attrs));
     }
+    s.is_prepared = is_prepared(graph_, n);
     steps_.push_back(std::move(s));
 }
 
-// Calls f(view, tensor) for every operand in the arena.
-template<class F> void Program::for_each_temporary(const F &f) {
+// Calls f(view, tensor) for every operand in a buffer of this role.
+template<class F> void Program::for_each_operand(Role role, const F &f) {
     for (size_t k = 0; k < steps_.size(); k++) {
         const Node &n = graph_.nodes[k];
         for (size_t i = 0; i < n.in.size(); i++)
-            if (is_temporary(graph_, n.in[i])) f(n.in[i], steps_[k].in[i]);
+            if (has_role(graph_, n.in[i], role)) f(n.in[i], steps_[k].in[i]);
         for (size_t i = 0; i < n.out.size(); i++)
-            if (is_temporary(graph_, n.out[i])) f(n.out[i], steps_[k].out[i]);
+            if (has_role(graph_, n.out[i], role)) f(n.out[i], steps_[k].out[i]);
     }
 }
 
 void Program::bind(const Tensor &arena) {
     if (arena_.defined() && arena_.same_memory(arena)) return;
     arena_ = arena;
-    for_each_temporary([&](const View &v, Tensor &t) {
+    for_each_operand(Role::temporary, [&](const View &v, Tensor &t) {
         const auto offset = int64_t(memory_.offsets[size_t(v.buffer)]) + v.offset;
         t = arena.with_memory(v.dtype, v.shape, v.strides, offset);
     });
 }
 
 void Program::release_arena() {
-    for_each_temporary([](const View &, Tensor &t) { t = {}; });
+    for_each_operand(Role::temporary, [](const View &, Tensor &t) { t = {}; });
     arena_ = {};
+}
+
+// Returns true if the nodes have read something else than there is now.
+bool Program::is_outdated(const Preparation &p) const {
+    if (!p.has_run) return true;
+    for (size_t k = 0; k < p.group.sources.size(); k++) {
+        const Storage &memory = *graph_.buffers[p.group.sources[k]].held.impl()->storage;
+        // Who has the address may have written through it.
+        const bool is_counted = memory.pooled && !memory.exposed.load(std::memory_order_acquire);
+        if (!is_counted || memory.writes.load(std::memory_order_acquire) != p.writes[k])
+            return true;
+    }
+    return false;
+}
+
+void Program::run_preparation(Preparation &p) {
+    p.has_run = false;  // until all have
+    p.writes.clear();
+    for (const size_t source : p.group.sources) {
+        const Storage &memory = *graph_.buffers[source].held.impl()->storage;
+        p.writes.push_back(memory.writes.load(std::memory_order_acquire));
+    }
+    for (const size_t k : p.group.nodes)
+        run_step(graph_.nodes[k], steps_[k]);
+    prepared_nodes_ += int64_t(p.group.nodes.size());
+    p.has_run = true;
+}
+
+void Program::prepare_results() {
+    if (preparations_.empty()) return;
+    if (!has_prepared_memory_) {
+        for (size_t k = 0; k < graph_.buffers.size(); k++)
+            if (graph_.buffers[k].role == Role::prepared)
+                memories_[k] = memory_of(graph_.buffers[k].bytes);
+        for_each_operand(Role::prepared, [&](const View &v, Tensor &t) { t = tensor_of(v); });
+        has_prepared_memory_ = true;
+    }
+    for (Preparation &p : preparations_)
+        if (is_outdated(p)) run_preparation(p);
+}
+
+void Program::release_prepared() {
+    if (!has_prepared_memory_) return;
+    for_each_operand(Role::prepared, [](const View &, Tensor &t) { t = {}; });
+    for (size_t k = 0; k < graph_.buffers.size(); k++)
+        if (graph_.buffers[k].role == Role::prepared) memories_[k] = {};
+    for (Preparation &p : preparations_)
+        p.has_run = false;
+    has_prepared_memory_ = false;
+}
+
+size_t Program::prepared_bytes() const {
+    size_t bytes = 0;
+    for (const Buffer &b : graph_.buffers)
+        if (b.role == Role::prepared && b.first >= 0) bytes += b.bytes;
+    return bytes;
+}
+
+void Program::count_own_references() {
+    own_references_.assign(graph_.buffers.size(), 1);
+    const auto count = [&](const std::vector<View> &views, const std::vector<Tensor> &tensors) {
+        for (size_t k = 0; k < views.size(); k++)
+            if (tensors[k].defined()) own_references_[size_t(views[k].buffer)]++;
+    };
+    for (size_t k = 0; k < steps_.size(); k++) {
+        count(graph_.nodes[k].in, steps_[k].in);
+        count(graph_.nodes[k].out, steps_[k].out);
+    }
 }
 
 bool Program::is_outdated(int copies) const {
     for (const GraphNumbers &n : graph_.numbers)
         if (n.source.phase() != n.phase) return true;
-    for (const Buffer &b : graph_.buffers) {
+    for (size_t k = 0; k < graph_.buffers.size(); k++) {
+        const Buffer &b = graph_.buffers[k];
         if (b.role != Role::captured) continue;
         const TensorImpl &i = *b.held.impl();
         // The program itself has two handles of the tensor, and its steps have views.
         if (i.references.load(std::memory_order_acquire) > 2 + copies) continue;
-        int64_t own = 1;
-        for (const Step &s : steps_) {
-            for (const Tensor &t : s.in)
-                own += t.defined() && t.impl()->storage == i.storage;
-            for (const Tensor &t : s.out)
-                own += t.defined() && t.impl()->storage == i.storage;
-        }
-        if (i.storage->references.load(std::memory_order_acquire) <= own) return true;
+        if (i.storage->references.load(std::memory_order_acquire) <= own_references_[k])
+            return true;
     }
     return false;
 }
@@ -218,7 +293,9 @@ std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor
         ~Forget() { p.forget_memory(); }
     } const forget{*this};
     take_memory(arguments);
+    prepare_results();
     for (size_t k = 0; k < steps_.size(); k++) {
+        if (steps_[k].is_prepared) continue;
         Node &n = graph_.nodes[k];
         if (n.draw >= 0) set_draw(*n.attrs, draws[size_t(n.draw)]);
         run_step(n, steps_[k]);

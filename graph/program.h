@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "graph/memory_plan.h"
+#include "graph/prepare.h"
 #include "registry/dispatch/plan.h"
 
 namespace halyard::graph {
@@ -22,6 +23,8 @@ public:
     std::vector<Tensor> run(std::span<const Tensor> arguments, const Tensor &arena);
     // Lets go of the arena.
     void release_arena();
+    // Lets go of what parameters determine, which the next run computes again.
+    void release_prepared();
     // Whether the memory of large results stays with the program, for the next run if nobody else
     // holds it then. That of small results always does.
     void keep_results(bool on);
@@ -34,6 +37,11 @@ public:
     // `copies` is how many copies of its graph others hold.
     bool is_outdated(int copies = 0) const;
 
+    // Returns the bytes of what parameters determine, and how many nodes have computed it until
+    // now.
+    size_t prepared_bytes() const;
+    int64_t prepared_nodes() const { return prepared_nodes_; }
+
 private:
     // The operands of a node. Those whose memory changes from run to run are set before the node
     // runs, and cleared after it.
@@ -41,13 +49,24 @@ private:
         std::shared_ptr<const Plan> plan;
         std::vector<Tensor> in, out;
         std::vector<size_t> changing_in, changing_out;
+        bool is_prepared = false;
+    };
+    // Prepared nodes that run when a source has changed.
+    struct Preparation {
+        PreparedGroup group;
+        std::vector<uint32_t> writes;  // to the sources' memories, when the nodes ran
+        bool has_run = false;
     };
 
     bool changes(const View &v) const;
     Tensor tensor_of(const View &v) const;
     void prepare(const Node &n);
     void bind(const Tensor &arena);
-    template<class F> void for_each_temporary(const F &f);
+    void count_own_references();
+    bool is_outdated(const Preparation &p) const;
+    void run_preparation(Preparation &p);
+    void prepare_results();
+    template<class F> void for_each_operand(Role role, const F &f);
     void take_made(const Node &n, const std::vector<Tensor> &made);
     void run_step(Node &n, Step &s);
     void set_numbers(Node &n) const;
@@ -65,6 +84,11 @@ private:
     // keep_results(), and are used again if nobody else holds them any more.
     std::vector<Tensor> memories_;
     std::vector<char> is_written_;  // by buffer: by a node
+    // By buffer, of captured tensors: the references to the storage that the program has.
+    std::vector<int64_t> own_references_;
+    std::vector<Preparation> preparations_;
+    bool has_prepared_memory_ = false;
+    int64_t prepared_nodes_ = 0;
     bool keeps_results_ = false;
 };
 

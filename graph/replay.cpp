@@ -7,6 +7,7 @@
 #include "graph/fused_kernels.h"
 #include "graph/graph_file.h"
 #include "graph/passes.h"
+#include "graph/prepare.h"
 #include "graph/program.h"
 #include "primitives/autograd/tape.h"
 #include "primitives/context.h"
@@ -126,7 +127,7 @@ std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
     reason_.clear();
     Graph graph = capture.take();
     if (names) name_captured(graph, names());
-    run_passes(graph, saves_graphs() ? saving_watch() : PassWatch());
+    run_passes_for_program(graph, saves_graphs() ? saving_watch() : PassWatch());
     e.program = std::make_unique<Program>(std::move(graph));
     return out;
 }
@@ -139,6 +140,7 @@ std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, c
         Graph again = capture.take();
         for (const Pass &pass : passes())
             pass.run(again);
+        mark_prepared(again);
         what = difference(e.unfused(), again);
     }
     if (!what.empty()) {
@@ -178,6 +180,9 @@ std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) 
         arena_ = {};
         arena_ = memory_of(needed);
     }
+    // The programs of a function prepare the same parameters, and only one keeps what that gave.
+    for (Entry &other : entries_)
+        if (&other != &e && other.program) other.program->release_prepared();
     e.program->keep_results(sinks_ > 0);
     return e.program->run(arguments, arena_);
 }

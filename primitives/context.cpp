@@ -10,6 +10,7 @@
 
 #include "primitives/library.h"
 #include "primitives/profiler.h"
+#include "primitives/settings_fingerprint.h"
 #include "registry/base/error.h"
 #include "registry/base/fork.h"
 #include "registry/base/log.h"
@@ -28,6 +29,7 @@ struct State {
     std::atomic<bool> saves_graphs = false;
     std::atomic<bool> runs_graphs = false;
     std::atomic<bool> enables_graph_kernel = false;
+    std::atomic<bool> allows_contract = false;
 };
 State &state() {
     // It is never destroyed: threads that outlive main() may still call ops.
@@ -191,25 +193,42 @@ void make_folder(const std::string &path) {
     if (failed) throw IoError(path, "can't be made: " + failed.message());
 }
 
+void choose_mode(ExecutionMode mode, State &s) {
+    check_mode(mode);
+    s.now.mode = mode;
+    s.runs_graphs = mode == GRAPH_MODE;
+}
+
+// Says that an option of graph mode was set in another mode.
+void wait_for_graph_mode(const std::string &option, const State &s) {
+    if (s.now.mode == GRAPH_MODE) return;
+    log(LogLevel::warning, "context", option + " counts from a change of mode to GRAPH_MODE on");
+}
+
+void choose_graph_kernel(bool on, State &s) {
+    s.now.enable_graph_kernel = on;
+    s.enables_graph_kernel = on;
+    if (on) wait_for_graph_mode("enable_graph_kernel", s);
+}
+
+void choose_numerics(const std::string &numerics, State &s) {
+    if (numerics != "same" && numerics != "contract")
+        throw AttrError("context", "numerics is '" + numerics + "', expected same or contract");
+    if (s.now.numerics != numerics) settings_changed();  // graphs are captured anew
+    s.now.numerics = numerics;
+    s.allows_contract = numerics == "contract";
+    if (s.allows_contract) wait_for_graph_mode("numerics contract", s);
+}
+
 }  // namespace
 
 void apply_options(const ContextOptions &o) {
     State &s = state();
     const std::lock_guard lock(s.mutex);
     Context &now = s.now;
-    if (o.mode) {
-        check_mode(*o.mode);
-        now.mode = *o.mode;
-        s.runs_graphs = now.mode == GRAPH_MODE;
-    }
-    if (o.enable_graph_kernel) {
-        now.enable_graph_kernel = *o.enable_graph_kernel;
-        s.enables_graph_kernel = now.enable_graph_kernel;
-        if (now.enable_graph_kernel && now.mode != GRAPH_MODE) {
-            log(LogLevel::warning, "context",
-                "enable_graph_kernel counts from a change of mode to GRAPH_MODE on");
-        }
-    }
+    if (o.mode) choose_mode(*o.mode, s);
+    if (o.enable_graph_kernel) choose_graph_kernel(*o.enable_graph_kernel, s);
+    if (o.numerics) choose_numerics(*o.numerics, s);
     if (o.device_target) {
         if (*o.device_target == "GPU" && !o.device_id && now.device_id > 0)
             choose_device_id(now.device_id, "GPU");
@@ -262,6 +281,10 @@ bool saves_graphs() {
 
 bool enables_graph_kernel() {
     return state().enables_graph_kernel.load(std::memory_order_relaxed);
+}
+
+bool allows_contract() {
+    return state().allows_contract.load(std::memory_order_relaxed);
 }
 
 bool runs_graphs() {

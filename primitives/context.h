@@ -26,6 +26,11 @@ struct ContextOptions {
     // program goes on (graph/fused_kernels.h). Takes effect with the next change to GRAPH_MODE if
     // the mode is another one, which a message says.
     std::optional<bool> enable_graph_kernel = {};
+    // "same", the default: GRAPH_MODE has the bits of calls op by op. "contract": passes may change
+    // how results round, within what the ops' contracts allow of their true values: normalizations
+    // of inference are folded into the convolutions before them. Without effect in PYNATIVE_MODE,
+    // which a message says.
+    std::optional<std::string> numerics = {};
     // "CPU", "GPU" (OpenCL, if this build has such kernels), or a simulated chip: "Ascend910" (also
     // "Ascend"), "Ascend910B" or "Ascend310".
     std::optional<std::string> device_target = {};
@@ -59,6 +64,7 @@ struct ContextOptions {
 struct Context {
     ExecutionMode mode = PYNATIVE_MODE;
     bool enable_graph_kernel = false;
+    std::string numerics = "same";
     std::string device_target = "CPU";
     int device_id = 0;
     std::string precision_mode = "must_keep_origin_dtype";
@@ -78,6 +84,7 @@ Context get_context();
 bool saves_graphs();          // get_context().save_graphs, in one load
 bool runs_graphs();           // get_context().mode == GRAPH_MODE, in one load
 bool enables_graph_kernel();  // get_context().enable_graph_kernel, in one load
+bool allows_contract();       // get_context().numerics == "contract", in one load
 
 // As set_context(), but does not read the environment first. For library(), which reads it.
 void apply_options(const ContextOptions &options);

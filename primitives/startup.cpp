@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char *variables[] = {"HALYARD_MODE",
                                      "HALYARD_ENABLE_GRAPH_KERNEL",
+                                     "HALYARD_NUMERICS",
                                      "HALYARD_COMMAND",
                                      "HALYARD_DEVICE_TARGET",
                                      "HALYARD_DEVICE_ID",
@@ -79,6 +80,7 @@ void set_context_from_environment() {
         o.mode = *mode == "GRAPH_MODE" ? GRAPH_MODE : PYNATIVE_MODE;
     }
     o.enable_graph_kernel = flag("HALYARD_ENABLE_GRAPH_KERNEL");
+    o.numerics = variable("HALYARD_NUMERICS");
     o.device_target = variable("HALYARD_DEVICE_TARGET");
     if (const auto id = variable("HALYARD_DEVICE_ID")) {
         if (id->find_first_not_of("0123456789") != std::string::npos || id->size() > 9)

@@ -1,9 +1,9 @@
 """Interleaves one of our step programs with other frameworks, process by process (A B C A B C ...), and prints the ratios of their times.
 
 With --mode graph our graph mode is measured, too, beside our calls op by op, to which all ratios refer; with --mode fused also graph mode with
-enable_graph_kernel.
+enable_graph_kernel, and with --mode contract graph mode with numerics = "contract".
 
-usage: compare_step.py BUILD_DIR BENCHMARK [pytorch mindspore ...] [--mode pynative|graph] [--threads N] [--rounds N] [--python PATH]
+usage: compare_step.py BUILD_DIR BENCHMARK [pytorch mindspore ...] [--mode pynative|graph|fused|contract] [--threads N] [--rounds N] [--python PATH]
 --help lists the benchmarks; the other frameworks have lenet5_step, resnet50_step, resnet50_forward and the chains.
 """
 import argparse
@@ -19,7 +19,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # each.
 BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet_step", None, 9, 0.03), "lenet5_nadam": ("lenet_step", None, 9, 0.03),
               "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03), "dense_step": ("lenet_step", None, 9, 0.03),
-              "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05),
+              "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 3, 0.5),
+              "mobilenet_forward": ("resnet_step", None, 3, 0.5),
               "chain_small": ("chain_step", "-small", 9, 0.02), "chain_middle": ("chain_step", "-middle", 9, 0.02),
               "chain_large": ("chain_step", "-large", 9, 0.05), "chain_rms": ("chain_step", "-rms", 9, 0.05)}
 
@@ -27,13 +28,13 @@ BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet
 def ours(build, benchmark, threads, mode):
     program, _, repetitions, seconds = BENCHMARKS[benchmark]
     environment = dict(os.environ, HALYARD_THREADS=str(threads), HALYARD_MODE="PYNATIVE_MODE" if mode == "pynative" else "GRAPH_MODE",
-                       HALYARD_ENABLE_GRAPH_KERNEL="1" if mode == "fused" else "0")
+                       HALYARD_ENABLE_GRAPH_KERNEL="1" if mode == "fused" else "0", HALYARD_NUMERICS="contract" if mode == "contract" else "same")
     command = [str(pathlib.Path(build) / "bin" / program), f"--benchmark_filter=^{benchmark}/", "--benchmark_format=json",
                f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}"]
     runs = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)["benchmarks"]
     runs = [r for r in runs if r["run_type"] == "iteration"]
     times = [r["real_time"] for r in runs]
-    return {"Halyard" + {"pynative": "", "graph": " graph", "fused": " graph, fused"}[mode]: (statistics.median(times), min(times), max(r.get("peak_MB", 0) for r in runs))}
+    return {"Halyard" + {"pynative": "", "graph": " graph", "fused": " graph, fused", "contract": " graph, contract"}[mode]: (statistics.median(times), min(times), max(r.get("peak_MB", 0) for r in runs))}
 
 
 def theirs(python, benchmark, framework, threads):
@@ -57,7 +58,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("benchmark", choices=list(BENCHMARKS))
     parser.add_argument("frameworks", nargs="*", default=None)
-    parser.add_argument("--mode", choices=["pynative", "graph", "fused"], default="pynative")
+    parser.add_argument("--mode", choices=["pynative", "graph", "fused", "contract"], default="pynative")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--python", default=sys.executable)
@@ -72,8 +73,8 @@ def main():
         measured = ours(args.build, args.benchmark, args.threads, "pynative")
         if args.mode != "pynative":
             measured.update(ours(args.build, args.benchmark, args.threads, "graph"))
-        if args.mode == "fused":
-            measured.update(ours(args.build, args.benchmark, args.threads, "fused"))
+        if args.mode in ("fused", "contract"):
+            measured.update(ours(args.build, args.benchmark, args.threads, args.mode))
         for framework in args.frameworks:
             measured.update(theirs(args.python, args.benchmark, framework, args.threads))
         for name, numbers in measured.items():

@@ -79,6 +79,7 @@ private:
     }
     Place place_to_write(const Tensor &t) {
         const TensorImpl &of = *t.impl();
+        of.count_write();
         if (of.storage->exposed) return copy_of(of, !of.dense);
         Resident &there = resident(*of.storage, gpu_);
         return {there.begin_write(of.is_whole_storage()), offset_in_storage(of), &there, false, {}};

@@ -98,6 +98,7 @@ bool Resident::copy_elements(const Tensor &to, const Tensor &from) {
     if (!from.dense()) return copy_by_kernel(to, from);
     const Address source = to_read() + offset_in_storage(*from.impl());
     Resident &other = resident(*target.storage, gpu_);
+    target.count_write();
     const Address begin = other.begin_write(target.is_whole_storage());
     gpu_.copy(begin + offset_in_storage(target), source, to.bytes());
     other.end_write();

@@ -29,7 +29,7 @@ First *owner_of(Storage *s) {
 TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape, DType dtype) {
     auto *f = new (memory::allocate_uncounted(sizeof(First)))
         First{{{1}, nullptr, static_cast<char *>(data), shape, shape, dtype, true},
-              {{1}, data, bytes, pooled, {!pooled}, {nullptr}}};
+              {{1}, data, bytes, pooled, {!pooled}, {0}, {nullptr}}};
     f->tensor.storage = &f->storage;
     int64_t n = 1;
     for (int i = shape.rank(); i-- > 0;) {

@@ -24,6 +24,8 @@ struct Storage {
     // The host's code has the address, and may read and write through it at any time. So a device
     // receives the bytes for each of its calls, and gives them back after it.
     std::atomic<bool> exposed{false};
+    // Rises with each write, but for those through addresses that the host's code has.
+    std::atomic<uint32_t> writes{0};
     std::atomic<DeviceCopy *> device{nullptr};  // owned; null until a device uses the memory
 };
 
@@ -40,19 +42,23 @@ struct TensorImpl {
     size_t span_bytes() const;
 
     // To be called before the host reads elements, writes some, or writes all of them. Without a
-    // device each costs one comparison.
+    // device each costs one comparison, and writes an increment.
     void before_read() const {
         if (device()) [[unlikely]]
             device()->fetch();
     }
     void before_write() const {
+        count_write();
         if (device()) [[unlikely]]
             device()->fetch_to_write(false);
     }
     void before_overwrite() const {
+        count_write();
         if (device()) [[unlikely]]
             device()->fetch_to_write(is_whole_storage());
     }
+    // To be called before a device writes elements.
+    void count_write() const { storage->writes.fetch_add(1, std::memory_order_release); }
     // Returns true if writing all elements writes every byte of the storage.
     bool is_whole_storage() const;
 
@@ -138,6 +144,7 @@ public:
     // on a device may keep its copy.
     void forget_addresses() const {
         Storage &s = *impl_->storage;
+        impl_->count_write();  // it may have been written until now
         if (s.pooled) s.exposed.store(false, std::memory_order_relaxed);
     }
     // Returns the only element, converted to T. Throws ShapeError unless there is exactly one.

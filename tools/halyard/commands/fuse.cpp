@@ -30,9 +30,9 @@ void go_to_background() {
     constexpr int lowest = 19;
     setpriority(PRIO_PROCESS, 0, lowest);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (const char *name :
-         {"HALYARD_ENABLE_PROFILING", "HALYARD_PRINT_FILE_PATH", "HALYARD_SAVE_GRAPHS",
-          "HALYARD_DEVICE_TARGET", "HALYARD_MODE", "HALYARD_ENABLE_GRAPH_KERNEL"})
+    for (const char *name : {"HALYARD_ENABLE_PROFILING", "HALYARD_PRINT_FILE_PATH",
+                             "HALYARD_SAVE_GRAPHS", "HALYARD_DEVICE_TARGET", "HALYARD_MODE",
+                             "HALYARD_ENABLE_GRAPH_KERNEL", "HALYARD_NUMERICS"})
         unsetenv(name);
 }
 

@@ -34,15 +34,19 @@ struct CapturedStage {
     std::string name, text, dot;
     size_t nodes = 0;
     graph::MemoryPlan memory;
-    size_t temporaries = 0;  // bytes
+    size_t temporaries = 0, prepared = 0;  // bytes
     std::vector<graph::Region> regions;
 };
 
 CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
-    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g, true), 0, {}};
+    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g, true),
+                        0,    0,          {}};
     stage.regions = graph::find_regions(g);
-    for (const graph::Buffer &b : g.buffers)
-        if (b.role == graph::Role::temporary && b.first >= 0) stage.temporaries += b.bytes;
+    for (const graph::Buffer &b : g.buffers) {
+        if (b.first < 0) continue;
+        if (b.role == graph::Role::temporary) stage.temporaries += b.bytes;
+        if (b.role == graph::Role::prepared) stage.prepared += b.bytes;
+    }
     return stage;
 }
 
@@ -86,12 +90,13 @@ std::string megabytes(size_t bytes) {
 }
 
 void print_counts(const std::vector<CapturedStage> &stages) {
-    std::printf("%-20s %6s %14s %9s %14s %14s\n", "", "nodes", "temporaries", "in place", "arena",
-                "at least");
+    std::printf("%-18s %6s %13s %12s %9s %12s %12s\n", "", "nodes", "temporaries", "prepared",
+                "in place", "arena", "at least");
     for (const CapturedStage &s : stages) {
-        std::printf("%-20s %6zu %14s %9zu %14s %14s\n", s.name.c_str(), s.nodes,
-                    megabytes(s.temporaries).c_str(), s.memory.in_place,
-                    megabytes(s.memory.bytes).c_str(), megabytes(s.memory.lower_bound).c_str());
+        std::printf("%-18s %6zu %13s %12s %9zu %12s %12s\n", s.name.c_str(), s.nodes,
+                    megabytes(s.temporaries).c_str(), megabytes(s.prepared).c_str(),
+                    s.memory.in_place, megabytes(s.memory.bytes).c_str(),
+                    megabytes(s.memory.lower_bound).c_str());
     }
 }
 
@@ -162,6 +167,7 @@ std::vector<std::string> stage_names() {
     std::vector<std::string> all{"recorded"};
     for (const graph::Pass &pass : graph::passes())
         all.emplace_back(pass.name);
+    all.emplace_back("with_prepared");
     return all;
 }
 

@@ -20,7 +20,7 @@ TEST_F(GraphCommand, ShowsAStepBeforeAndAfterThePasses) {
     const Result step = halyard(lenet5);
     ASSERT_EQ(step.status, 0) << step.err;
     EXPECT_TRUE(step.out.starts_with("recorded:\ngraph TrainOneStepCell {\n")) << step.out;
-    EXPECT_TRUE(contains(step.out, "\nwithout_copies:\ngraph TrainOneStepCell {\n"));
+    EXPECT_TRUE(contains(step.out, "\nwith_prepared:\ngraph TrainOneStepCell {\n"));
     EXPECT_TRUE(contains(step.out, "= parameter conv1.weight : f32[6,1,5,5]\n"));
     EXPECT_TRUE(contains(step.out, "# WithLossCell/LeNet5/conv1-Conv2d\n"));
     EXPECT_TRUE(contains(step.out, "# backward/WithLossCell/LeNet5/conv1-Conv2d\n"));
@@ -34,7 +34,7 @@ TEST_F(GraphCommand, DrawsAForwardPass) {
     ASSERT_EQ(forward.status, 0) << forward.err;
     EXPECT_TRUE(contains(forward.out, "graph LeNet5 {\n")) << forward.out;
     EXPECT_FALSE(contains(forward.out, "backward"));
-    EXPECT_FALSE(contains(forward.out, "\nwithout_copies:"));
+    EXPECT_FALSE(contains(forward.out, "\nwith_prepared:"));
     EXPECT_TRUE(text_of(dir / "lenet5.dot").starts_with("digraph \"LeNet5\" {\n"));
 }
 
