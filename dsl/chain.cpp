@@ -250,7 +250,7 @@ template<class B> void Chain::schedule_anchors(const B &b) {
 }
 
 void Chain::reference(Problem &p) const {
-    std::map<std::string, Array> values = p.tensors;
+    Named<Array> values = p.tensors;
     for (auto &s : steps_) {
         Problem q = p;
         for (size_t i = 0; i < s.arguments.size(); i++)

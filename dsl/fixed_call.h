@@ -2,9 +2,10 @@
 // not for shapes: Ascend's and C99's.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
+
+#include "registry/base/named.h"
 
 namespace halyard {
 
@@ -19,8 +20,7 @@ struct FixedCall {
     std::vector<Layout> inputs, outputs;    // the layouts of the kernel's tensors
     // The value of each scalar of the record, in its order; undefined for real ones.
     std::vector<int> integers;
-    std::map<std::string, int64_t>
-        dims;                        // the values that conditions of variants may use (Plan::dims)
+    Named<int64_t> dims;             // the values that conditions of variants may use (Plan::dims)
     std::string chip = "ascend910";  // a profile of ascend/profiles
     int lanes = 1;  // C99: neighbours of an output whose sums are computed side by side
 };

@@ -1,15 +1,15 @@
 // Evaluation of Halide's integer expressions.
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
 
 #include "Halide.h"
+#include "registry/base/named.h"
 
 namespace halyard {
 
 // The values of variables, by name.
-using IntegerBindings = std::map<std::string, int64_t>;
+using IntegerBindings = Named<int64_t>;
 
 // Returns the value of `e`, or nullopt if it uses an unknown name or loads from memory. For a
 // vector it returns the value in `lane`. Booleans are 0 or 1. Division and modulo round as in

@@ -108,7 +108,7 @@ void remove_dead_nodes(Graph &graph);
 void hold_constant_fills(Graph &graph);
 // Folds normalizations of inference into the weights of the convolutions before them, together with
 // a shortcut and an activation after them, where numerics allow it (primitives/context.h).
-void fold_norms(Graph &graph);
+void fold_normalizations(Graph &graph);
 // Removes calls and copies that compute what an earlier one has computed. Those that draw random
 // numbers and those on the host stay.
 void merge_duplicates(Graph &graph);

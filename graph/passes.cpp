@@ -22,8 +22,8 @@ PassWatchScope::~PassWatchScope() {
 std::span<const Pass> passes() {
     static constexpr std::array all = {
         Pass{"without_dead_nodes", remove_dead_nodes}, Pass{"with_constants", hold_constant_fills},
-        Pass{"with_folded_norms", fold_norms}, Pass{"without_duplicates", merge_duplicates},
-        Pass{"without_copies", remove_copies}};
+        Pass{"with_folded_norms", fold_normalizations},
+        Pass{"without_duplicates", merge_duplicates}, Pass{"without_copies", remove_copies}};
     return all;
 }
 

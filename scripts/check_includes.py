@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 # Headers of registry/ without a tensor, a device or a thread in them: safe to include at build time.
-BUILD_TIME_SAFE = ["base/atomic_file", "base/error", "base/integer", "base/log", "base/philox", "base/process_pool", "base/program", "base/run_program",
+BUILD_TIME_SAFE = ["base/atomic_file", "base/error", "base/integer", "base/log", "base/named", "base/philox", "base/process_pool", "base/program", "base/run_program",
                    "base/temporary_folder", "base/text",
                    "op/dtypes", "op/expr", "op/extension", "op/op_record", "op/problem", "op/reference_math", "op/signature", "tensor/dtype", "tensor/shape"]
 # What every run-time layer may name directly, because each layer's own interface is spelled with it.

@@ -16,8 +16,8 @@ int Explanation::selected() const {
     return -1;
 }
 
-std::map<std::string, int64_t> Explanation::problem() const {
-    std::map<std::string, int64_t> dims = plan.dims;
+Dims Explanation::problem() const {
+    Dims dims = plan.dims;
     for (const AttrSpec &a : plan.op->record.attrs) {
         for (auto &name : a.choices)
             dims.erase(name);

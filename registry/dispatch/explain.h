@@ -21,7 +21,7 @@ struct Explanation {
     // Returns the index of the selected kernel among the candidates; -1 if none fits.
     int selected() const;
     // Returns dimensions, attributes and derived values, without the names of choices.
-    std::map<std::string, int64_t> problem() const;
+    Dims problem() const;
 };
 
 // Throws what make_plan() throws, but nothing when no kernel fits.

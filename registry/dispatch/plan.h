@@ -59,13 +59,13 @@ struct Plan {
     std::vector<Buffer> inputs;
     std::vector<Output> outputs;
     std::vector<Scalar> scalars;
-    Shape loops;                          // extents of the loops around the kernel
-    bool parallel_loops = false;          // their iterations may run in any order
-    bool on_device = false;               // runs on a device other than the CPU
-    bool simulated = false;               // runs on simulated_device()
-    std::string stays_on_cpu;             // the reason why device() doesn't run it; else empty
-    std::map<std::string, int64_t> dims;  // the values that conditions of variants read
-    std::vector<Candidate> candidates;    // for the dtypes of the call, or of `converted`
+    Shape loops;                        // extents of the loops around the kernel
+    bool parallel_loops = false;        // their iterations may run in any order
+    bool on_device = false;             // runs on a device other than the CPU
+    bool simulated = false;             // runs on simulated_device()
+    std::string stays_on_cpu;           // the reason why device() doesn't run it; else empty
+    Dims dims;                          // the values that conditions of variants read
+    std::vector<Candidate> candidates;  // for the dtypes of the call, or of `converted`
     // The plan that computes this call in other dtypes, between conversions. It is in f32 for f16
     // and bf16 on a CPU below AVX2, for which there are no kernels; kernels compute in f32 and
     // round once, so the bits are the same. It is in f16 for f32 on Ascend, if

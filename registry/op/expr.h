@@ -136,7 +136,8 @@ private:
                                const std::string &text);
 
 // Returns the value of `text` over named values.
-template<class T> T evaluate(const std::string &text, const std::map<std::string, T> &values) {
+template<class T, class Less>
+T evaluate(const std::string &text, const std::map<std::string, T, Less> &values) {
     return ParsedExpr(text).evaluate<T>([&](const std::string &name) -> T {
         const auto it = values.find(name);
         if (it == values.end()) unknown_name("expr", name, text);

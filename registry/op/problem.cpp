@@ -32,10 +32,10 @@ void Array::throw_no_element(std::initializer_list<int64_t> index) const {
                                       ") of a tensor of shape " + shape.text());
 }
 
-void Problem::throw_unknown(const std::string &name, const char *kind,
+void Problem::throw_unknown(std::string_view name, const char *kind,
                             const std::vector<std::string> &names) {
-    throw AttrError("reference", location() + "reads " + kind + " " + name + ": there is " +
-                                     (names.empty() ? "none" : join(names)));
+    throw AttrError("reference", location() + "reads " + kind + " " + std::string(name) +
+                                     ": there is " + (names.empty() ? "none" : join(names)));
 }
 
 }  // namespace halyard

@@ -1,6 +1,5 @@
 // Problem: one sample of an op with its tensors in double, which a reference reads and fills.
 #pragma once
-#include <map>
 #include <string>
 #include <vector>
 
@@ -39,26 +38,26 @@ struct Problem {
     DType dtype = DType::f64;
     // The values of dimensions, lets, integer attributes and integer scalars.
     Dims dims;
-    std::map<std::string, double> reals;  // real attributes
+    Named<double> reals;  // real attributes
     // The inputs, with their values, and the outputs, with their shapes.
-    std::map<std::string, Array> tensors;
+    Named<Array> tensors;
     // For ops with Contract::products: the sum of the absolute values of the terms of each element,
     // by output. Errors of the kernel are measured against it.
-    std::map<std::string, Array> abs_sum;
+    Named<Array> abs_sum;
 
     // Return a dimension or integer attribute, a real attribute, a tensor. Throw AttrError, which
     // lists the names that exist, for any other name.
-    int64_t operator[](const std::string &dim) const {
+    int64_t operator[](std::string_view dim) const {
         return found(dims, dim, "dimension or integer attribute");
     }
-    double real(const std::string &attr) const { return found(reals, attr, "real attribute"); }
-    Array &operator()(const std::string &tensor) {
+    double real(std::string_view attr) const { return found(reals, attr, "real attribute"); }
+    Array &operator()(std::string_view tensor) {
         return const_cast<Array &>(found(tensors, tensor, "tensor"));
     }
 
 private:
-    template<class T> static const T &found(const std::map<std::string, T> &all,
-                                            const std::string &name, const char *kind) {
+    template<class T>
+    static const T &found(const Named<T> &all, std::string_view name, const char *kind) {
         const auto it = all.find(name);
         if (it != all.end()) return it->second;
         std::vector<std::string> names;
@@ -66,7 +65,7 @@ private:
             names.push_back(other);
         throw_unknown(name, kind, names);
     }
-    [[noreturn]] static void throw_unknown(const std::string &name, const char *kind,
+    [[noreturn]] static void throw_unknown(std::string_view name, const char *kind,
                                            const std::vector<std::string> &names);
 };
 

@@ -18,12 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "registry/base/named.h"
 #include "registry/op/expr.h"
 #include "registry/tensor/shape.h"
 
 namespace halyard {
 
-using Dims = std::map<std::string, int64_t>;  // dimension or attribute name -> value
+using Dims = Named<int64_t>;  // dimension or attribute name -> value
 
 struct TensorSpec {
     std::string name, dtype = "T";

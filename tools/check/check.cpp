@@ -38,7 +38,7 @@ const NamedChecks all_checks = {
 
 bool can_run(const OpRecord &op, const KernelEntry &k) {
     if (!host_has(extension_of(op, k.variant))) return false;
-    Dims known = k.tunables;
+    Dims known(k.tunables.begin(), k.tunables.end());
     known["lanes"] = k.lanes;
     for (auto &v : op.variants) {
         std::stringstream words(v.name == k.variant ? v.when : "");

@@ -40,8 +40,8 @@ double tolerance(const std::string &dtypes) {
 }
 
 // Returns the inputs of op <name>_d<input>, from a solved case and the outputs' gradients.
-std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
-                                    const std::map<std::string, Array> &dy, const Op &op) {
+std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c, const Named<Array> &dy,
+                                    const Op &op) {
     std::vector<Tensor> in;
     for (auto &t : g.signature.inputs) {
         if (const auto given = dy.find(t.name); given != dy.end()) {
@@ -63,8 +63,8 @@ std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
 }
 
 // Returns random gradients of those outputs through which gradients pass.
-std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
-    std::map<std::string, Array> dy;
+Named<Array> random_dy(const Op &op, const Case &c) {
+    Named<Array> dy;
     std::mt19937 rng(17);
     std::uniform_real_distribution<double> u(-1, 1);
     auto is_read = [&](const std::string &gradient) {
@@ -85,7 +85,7 @@ std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
 }
 
 // Returns the outputs that have a gradient in dy, in dy's order.
-std::vector<double> solved(const Op &op, Problem &p, const std::map<std::string, Array> &dy) {
+std::vector<double> solved(const Op &op, Problem &p, const Named<Array> &dy) {
     for (auto &t : op.sig.outputs)
         std::fill(p.tensors[t.name].v.begin(), p.tensors[t.name].v.end(), 0.0);
     op.reference(p);
@@ -100,7 +100,7 @@ std::vector<double> solved(const Op &op, Problem &p, const std::map<std::string,
 // Returns the sum of dy (up - down). Elements that are NaN on either side are left out: they are
 // undefined for other reasons than this step.
 double weighted(const std::vector<double> &up, const std::vector<double> &down,
-                const std::map<std::string, Array> &dy) {
+                const Named<Array> &dy) {
     double sum = 0;
     size_t at = 0;
     for (auto &[name, d] : dy) {
@@ -118,8 +118,8 @@ double weighted(const std::vector<double> &up, const std::vector<double> &down,
 struct Slopes {
     double left, right, across;
 };
-Slopes slopes_at(const Op &op, Problem &p, const std::map<std::string, Array> &dy,
-                 const std::string &input, size_t at, const std::vector<double> &here) {
+Slopes slopes_at(const Op &op, Problem &p, const Named<Array> &dy, const std::string &input,
+                 size_t at, const std::vector<double> &here) {
     double &x = p.tensors.at(input).v[at];
     const double keep = x;
     const double h = 1e-6 * std::max(0.01, std::fabs(keep));
@@ -134,8 +134,8 @@ Slopes slopes_at(const Op &op, Problem &p, const std::map<std::string, Array> &d
 
 // Returns true if finite differences contradict Halide's adjoint clearly. Halide derives wrong
 // adjoints of some reductions: those that read what they wrote, and pairs of sums.
-bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array> &dy,
-                  const std::string &input, const std::vector<double> &derived) {
+bool contradicted(const Op &op, const Case &c, const Named<Array> &dy, const std::string &input,
+                  const std::vector<double> &derived) {
     Problem p = c.problem;
     const std::vector<double> here = solved(op, p, dy);
     std::mt19937 rng(29);
@@ -153,7 +153,7 @@ bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array
 
 // Returns how `got`, the gradient in `input`, differs from finite differences of the reference; ""
 // if it doesn't.
-std::string gradient_error(const Op &op, const Case &c, const std::map<std::string, Array> &dy,
+std::string gradient_error(const Op &op, const Case &c, const Named<Array> &dy,
                            const std::string &input, const std::vector<double> &got) {
     const double allowed = tolerance(c.dtypes);
     Problem p = c.problem;
@@ -332,7 +332,7 @@ private:
     const std::string variant_;
     const std::string &sample_;
     Case case_;
-    std::map<std::string, Array> dy_;
+    Named<Array> dy_;
 };
 
 }  // namespace

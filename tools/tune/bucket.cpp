@@ -40,7 +40,7 @@ std::string bucket_of(const Plan &plan) {
         if (const auto at = plan.dims.find(name); at != plan.dims.end())
             add(name, at->second > 0 ? int64_t(std::bit_floor(uint64_t(at->second))) : 0);
     }
-    std::map<std::string, int64_t> defaults;
+    Dims defaults;
     bind_attributes(Attrs(record), defaults);
     for (const AttrSpec &a : record.attrs) {
         std::vector<std::string> values = a.parts;

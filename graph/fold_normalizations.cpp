@@ -205,7 +205,7 @@ private:
 
 }  // namespace
 
-void fold_norms(Graph &graph) {
+void fold_normalizations(Graph &graph) {
     if (allows_contract()) Folder(graph).run();
 }
 
