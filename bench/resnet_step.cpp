@@ -16,7 +16,7 @@ namespace halyard {
 namespace {
 
 Tensor images(int64_t n) {
-    const Tensor x = Tensor::empty({n, 3, 224, 224});
+    Tensor x = Tensor::empty({n, 3, 224, 224});
     for (int64_t i = 0; i < x.elements(); i++)
         x.data<float>()[i] = float(i * 7919 % 2003) / 1001.F - 1.F;
     return x;

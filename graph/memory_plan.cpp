@@ -184,9 +184,9 @@ MemoryPlan plan_with(const Graph &graph, const Pairs &pairs) {
 }  // namespace
 
 MemoryPlan plan_memory(const Graph &graph, bool in_place) {
-    const MemoryPlan apart = plan_with(graph, find_pairs(graph, false));
+    MemoryPlan apart = plan_with(graph, find_pairs(graph, false));
     if (!in_place) return apart;
-    const MemoryPlan shared = plan_with(graph, find_pairs(graph, true));
+    MemoryPlan shared = plan_with(graph, find_pairs(graph, true));
     return shared.bytes <= apart.bytes ? shared : apart;
 }
 

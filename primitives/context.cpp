@@ -153,7 +153,8 @@ void check_trace_option(const std::string &key, const Json &value) {
         refuse_profiling("no option '" + key +
                          "', expected output (or result_path, its older name)");
     }
-    const bool is_off = value == "off" || value == "" || value == false || value.is_null();
+    const bool is_empty = value.is_string() && value.get<std::string>().empty();
+    const bool is_off = value == "off" || is_empty || value == false || value.is_null();
     if (!is_off) {
         refuse_profiling(
             key + " is " + value.dump() +

@@ -211,7 +211,7 @@ void expect_near(const Tensor &got, const Tensor &expected) {
 Tensor eager(const nn::Cell &net, const Tensor &x) {
     const ExecutionMode before = get_context().mode;
     set_context({.mode = PYNATIVE_MODE});
-    const Tensor y = net(x);
+    Tensor y = net(x);
     set_context({.mode = before});
     return y;
 }
