@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <sstream>
 
@@ -94,6 +95,7 @@ std::string first_difference(const std::string &name, const Tensor &got, const T
 FusedChain::FusedChain(const FusedRequest &request) : numbers_(request.numbers), isa_(request.isa) {
     read_inputs(request);
     read_steps(request);
+    limit_isa();
     choose_outputs(request);
     check_reduction();
     make_record();
@@ -114,6 +116,19 @@ void FusedChain::check_reduction() const {
     if (std::ranges::any_of(shapes_, differs))
         throw ShapeError(who, "inputs of a reduction have one shape, not " + shapes_[0].text() +
                                   " and others");
+}
+
+// Takes no more instructions than the kit's kernels of the ops: with others, such as fused multiply
+// and add, results have other bits, though not for every input. A build may lack some.
+void FusedChain::limit_isa() {
+    for (const Step &s : steps_) {
+        std::optional<Isa> most;
+        for (const KernelEntry &k : s.op->kernels) {
+            const bool is_candidate = k.backend == "cpu" && k.dtypes == dtype_ && k.isa <= isa_;
+            if (is_candidate && (!most || *most < k.isa)) most = k.isa;
+        }
+        isa_ = most.value_or(isa_);
+    }
 }
 
 void FusedChain::make_record() {

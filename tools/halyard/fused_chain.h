@@ -18,7 +18,8 @@ struct FusedRequest {
     std::vector<std::string> outputs;  // empty: the results that no op reads
     // The values of the elementwise ops' attributes; empty: their defaults.
     std::vector<double> numbers;
-    Isa isa = Isa::baseline;
+    Isa isa =
+        Isa::baseline;  // no more than this, and no more than the kit's kernels of the ops have
 };
 
 class FusedChain {
@@ -43,6 +44,7 @@ public:
     const RegisteredOp &op() const { return op_; }
     const std::string &library() const { return library_; }  // the path of the kernel's
     const std::string &symbol() const { return symbol_; }
+    Isa isa() const { return isa_; }
     size_t calls() const { return steps_.size(); }
     size_t numbers() const { return real_attributes_; }  // attributes of the elementwise ops
     // The reduction at the end; "" if there is none. Its kernel is of the variant that the call of
@@ -61,6 +63,7 @@ private:
 
     void read_inputs(const FusedRequest &request);
     void read_steps(const FusedRequest &request);
+    void limit_isa();
     void choose_outputs(const FusedRequest &request);
     void check_reduction() const;
     void make_record();

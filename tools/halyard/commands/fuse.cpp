@@ -58,7 +58,7 @@ int run_fuse(FuseOptions o) {
         nlohmann::ordered_json found{{"name", op.record.name},
                                      {"signature", op.record.signature},
                                      {"dtype", op.record.dtypes[0]},
-                                     {"isa", name_of(o.request.isa)},
+                                     {"isa", name_of(chain.isa())},
                                      {"lanes", op.kernels.front().lanes},
                                      {"library", chain.library()},
                                      {"symbol", chain.symbol()},
@@ -75,7 +75,7 @@ int run_fuse(FuseOptions o) {
         return 0;
     }
     std::printf("%s: %s\n%zu ops in one kernel, %s, %d threads\n", op.record.name.c_str(),
-                op.record.signature.c_str(), chain.calls(), name_of(o.request.isa), threads());
+                op.record.signature.c_str(), chain.calls(), name_of(chain.isa()), threads());
     if (!difference.empty()) {
         std::printf("other bits: %s\n", difference.c_str());
         return 1;
@@ -105,7 +105,9 @@ void add_fuse(CLI::App &app, Run &selected) {
     sub->add_option("--numbers", o->request.numbers,
                     "The values of the elementwise ops' attributes, in order; default: their own")
         ->delimiter(',');
-    sub->add_option("--isa", o->isa, "baseline, avx2 or avx512; default: the best here")
+    sub->add_option("--isa", o->isa,
+                    "baseline, avx2 or avx512; default: the best here. "
+                    "No more than the kit's kernels of the ops have")
         ->check(CLI::IsMember({"baseline", "avx2", "avx512"}));
     sub->add_option("--json", o->json, "The file for all of this as JSON; -: standard output");
     sub->add_flag("--background", o->background,
