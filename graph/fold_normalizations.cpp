@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/prepare.h"
+#include "graph/uses.h"
 #include "graph/view.h"
 #include "primitives/context.h"
 
@@ -22,17 +23,8 @@ struct Pattern {
 class Folder {
 public:
     explicit Folder(Graph &graph)
-        : g_(graph), of_parameters_(nodes_of_parameters(graph)), is_removed_(graph.nodes.size()),
-          writers_(graph.buffers.size()), readers_(graph.buffers.size()) {
-        for (size_t k = 0; k < g_.nodes.size(); k++) {
-            for (const View &v : g_.nodes[k].in)
-                if (v.buffer >= 0) readers_[size_t(v.buffer)].push_back(k);
-            for (const View &v : g_.nodes[k].out)
-                writers_[size_t(v.buffer)].push_back(k);
-        }
-        for (const View &v : g_.outputs)
-            if (v.buffer >= 0) readers_[size_t(v.buffer)].push_back(g_.nodes.size());
-    }
+        : g_(graph), uses_(graph), of_parameters_(nodes_of_parameters(graph)),
+          is_removed_(graph.nodes.size()) {}
 
     void run() {
         std::vector<Node> made;
@@ -58,9 +50,9 @@ private:
     std::optional<size_t> only_reader(size_t node) const {
         const View &v = g_.nodes[node].out[0];
         const Buffer &b = g_.buffers[size_t(v.buffer)];
-        const std::vector<size_t> &readers = readers_[size_t(v.buffer)];
+        const std::vector<size_t> &readers = uses_.readers[size_t(v.buffer)];
         const bool is_own = b.role == Role::temporary && is_whole(v, b) &&
-                            writers_[size_t(v.buffer)].size() == 1;
+                            uses_.writers[size_t(v.buffer)].size() == 1;
         if (!is_own || readers.size() != 1 || readers[0] == g_.nodes.size()) return {};
         const Node &reader = g_.nodes[readers[0]];
         const bool reads_all = std::ranges::count(reader.in, v) == 1;
@@ -70,7 +62,7 @@ private:
     // Returns true if parameters determine the tensor.
     bool is_of_parameters(const View &v) const {
         const Buffer &b = g_.buffers[size_t(v.buffer)];
-        const std::vector<size_t> &writers = writers_[size_t(v.buffer)];
+        const std::vector<size_t> &writers = uses_.writers[size_t(v.buffer)];
         if (writers.empty()) return b.role == Role::captured || b.role == Role::constant;
         return std::ranges::all_of(writers, [&](size_t k) { return of_parameters_[k]; });
     }
@@ -126,21 +118,9 @@ private:
 
     // Returns true if what the pattern reads is the same where its last node is.
     bool reads_same_later(const Pattern &p) const {
-        if (is_written_between(g_.nodes[p.convolution].in[0], p.convolution, p.last)) return false;
-        return !p.shortcut || !is_written_between(*p.shortcut, *p.sum, p.last);
-    }
-
-    // Returns true if a node between the two may write what the view has. An argument of a later
-    // run may be the memory of a tensor from outside.
-    bool is_written_between(const View &v, size_t first, size_t last) const {
-        const bool is_outside = is_from_outside(g_.buffers[size_t(v.buffer)]);
-        for (size_t k = first + 1; k < last; k++) {
-            for (const View &written : g_.nodes[k].out) {
-                const Buffer &b = g_.buffers[size_t(written.buffer)];
-                if (written.buffer == v.buffer || (is_outside && is_from_outside(b))) return true;
-            }
-        }
-        return false;
+        if (is_written_between(g_, g_.nodes[p.convolution].in[0].buffer, p.convolution, p.last))
+            return false;
+        return !p.shortcut || !is_written_between(g_, p.shortcut->buffer, *p.sum, p.last);
     }
 
     // Returns an elementwise call of two tensors, the first of which has the result's shape, with a
@@ -199,8 +179,8 @@ private:
     }
 
     Graph &g_;
-    std::vector<char> of_parameters_, is_removed_;        // by node
-    std::vector<std::vector<size_t>> writers_, readers_;  // nodes, by buffer
+    const Uses uses_;                               // before anything is folded
+    std::vector<char> of_parameters_, is_removed_;  // by node
 };
 
 }  // namespace

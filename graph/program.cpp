@@ -149,13 +149,6 @@ void Program::release_prepared() {
     has_prepared_memory_ = false;
 }
 
-size_t Program::prepared_bytes() const {
-    size_t bytes = 0;
-    for (const Buffer &b : graph_.buffers)
-        if (b.role == Role::prepared && b.first >= 0) bytes += b.bytes;
-    return bytes;
-}
-
 void Program::count_own_references() {
     own_references_.assign(graph_.buffers.size(), 1);
     const auto count = [&](const std::vector<View> &views, const std::vector<Tensor> &tensors) {

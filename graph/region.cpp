@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/uses.h"
 #include "graph/view.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
@@ -30,18 +31,7 @@ bool takes_numbers_only(const OpRecord &op) {
 // Finds the regions of one graph.
 class Finder {
 public:
-    explicit Finder(const Graph &graph) : g_(graph) {
-        writers_.resize(g_.buffers.size());
-        readers_.resize(g_.buffers.size());
-        for (size_t k = 0; k < g_.nodes.size(); k++) {
-            for (const View &v : g_.nodes[k].in)
-                if (v.buffer >= 0) readers_[size_t(v.buffer)].push_back(k);
-            for (const View &v : g_.nodes[k].out)
-                writers_[size_t(v.buffer)].push_back(k);
-        }
-        for (const View &v : g_.outputs)
-            if (v.buffer >= 0) readers_[size_t(v.buffer)].push_back(g_.nodes.size());
-    }
+    explicit Finder(const Graph &graph) : g_(graph), uses_(graph) {}
 
     std::vector<Region> find() {
         for (size_t k = 0; k < g_.nodes.size(); k++) {
@@ -64,7 +54,7 @@ private:
         if (!unfusible_reason(*n.op).empty() && !may_end_region(*n.op)) return false;
         const View &out = n.out[0];
         const Buffer &b = g_.buffers[size_t(out.buffer)];
-        const bool is_own = is_of_run(b) && writers_[size_t(out.buffer)].size() == 1;
+        const bool is_own = is_of_run(b) && uses_.writers[size_t(out.buffer)].size() == 1;
         return is_own && is_whole(out, b) && b.bytes > 0 && is_float(out.dtype) &&
                std::ranges::all_of(n.in, [](const View &v) { return is_dense(v); });
     }
@@ -73,7 +63,7 @@ private:
     void add(size_t node) {
         std::vector<size_t> group{node};
         for (const View &v : g_.nodes[node].in) {
-            const std::vector<size_t> &writers = writers_[size_t(v.buffer)];
+            const std::vector<size_t> &writers = uses_.writers[size_t(v.buffer)];
             if (writers.size() != 1 || !group_of_.count(writers[0])) continue;
             const size_t producer = group_of_.at(writers[0]);
             if (!(g_.nodes[writers[0]].out[0] == v) || !(v.shape == g_.nodes[node].out[0].shape))
@@ -94,7 +84,7 @@ private:
     // their results, and what they read has as many elements.
     void add_reduction(size_t node) {
         const View &x = g_.nodes[node].in[0];
-        const std::vector<size_t> &writers = writers_[size_t(x.buffer)];
+        const std::vector<size_t> &writers = uses_.writers[size_t(x.buffer)];
         if (writers.size() != 1 || !group_of_.count(writers[0])) return;
         std::vector<size_t> &group = groups_[group_of_.at(writers[0])];
         std::vector<size_t> joined = group;
@@ -119,29 +109,16 @@ private:
         if (nodes.size() > most_calls) return false;
         for (const size_t k : nodes) {
             // Readers in the group take the result as it is written, others come after it.
-            for (const size_t reader : readers_[size_t(g_.nodes[k].out[0].buffer)]) {
+            for (const size_t reader : uses_.readers[size_t(g_.nodes[k].out[0].buffer)]) {
                 const bool is_inside = contains(nodes, reader);
                 if (is_inside ? !reads_whole(reader, g_.nodes[k].out[0]) : reader < last)
                     return false;
             }
             for (const View &v : g_.nodes[k].in)
-                if (is_written_between(size_t(v.buffer), k, last)) return false;
+                if (is_written_between(g_, v.buffer, k, last)) return false;
         }
         const Region r = region_of(nodes);
         return r.in.size() + r.out.size() <= most_tensors && r.numbers.size() <= most_numbers;
-    }
-
-    // Returns true if a node between the two may write the buffer. An argument of a later run may
-    // be the memory of a tensor from outside.
-    bool is_written_between(size_t buffer, size_t first, size_t last) const {
-        const auto is_outside = [&](size_t b) { return is_from_outside(g_.buffers[b]); };
-        for (size_t k = first + 1; k < last; k++) {
-            for (const View &v : g_.nodes[k].out) {
-                const auto written = size_t(v.buffer);
-                if (written == buffer || (is_outside(written) && is_outside(buffer))) return true;
-            }
-        }
-        return false;
     }
 
     bool reads_whole(size_t reader, const View &written) const {
@@ -185,12 +162,12 @@ private:
     }
 
     bool is_read_outside(int buffer, const std::vector<size_t> &nodes) const {
-        return std::ranges::any_of(readers_[size_t(buffer)],
+        return std::ranges::any_of(uses_.readers[size_t(buffer)],
                                    [&](size_t reader) { return !contains(nodes, reader); });
     }
 
     const Graph &g_;
-    std::vector<std::vector<size_t>> writers_, readers_;  // nodes, by buffer
+    const Uses uses_;
     std::vector<std::vector<size_t>> groups_;
     std::map<size_t, size_t> group_of_;  // by node
 };

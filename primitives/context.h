@@ -28,8 +28,8 @@ struct ContextOptions {
     std::optional<bool> enable_graph_kernel = {};
     // "same", the default: GRAPH_MODE has the bits of calls op by op. "contract": passes may change
     // how results round, within what the ops' contracts allow of their true values: normalizations
-    // of inference are folded into the convolutions before them. Without effect in PYNATIVE_MODE,
-    // which a message says.
+    // of inference are folded into the convolutions before them. Counts in GRAPH_MODE, and for
+    // graphs that are exported; calls op by op are the same, which a message says.
     std::optional<std::string> numerics = {};
     // "CPU", "GPU" (OpenCL, if this build has such kernels), or a simulated chip: "Ascend910" (also
     // "Ascend"), "Ascend910B" or "Ascend310".

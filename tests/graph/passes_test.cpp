@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/capture.h"
 #include "graph/memory_plan.h"
 #include "graph/program.h"
 #include "graph/view.h"
 #include "primitives/composites/concat.h"
 #include "primitives/operators.h"
 #include "primitives/ops.h"
+#include "tests/graph/recorded.h"
 
 namespace halyard {
 namespace {
@@ -18,22 +18,6 @@ namespace {
 using graph::Graph;
 using graph::Node;
 using graph::View;
-using Tensors = std::vector<Tensor>;
-using Function = std::function<Tensors(std::span<const Tensor>)>;
-
-Tensor tensor_of(const Shape &shape, int salt) {
-    std::vector<float> v;
-    for (int64_t k = 0; k < shape.elements(); k++)
-        v.push_back(float((k * 37 + salt * 11) % 101) / 50 - 1);
-    return Tensor::from(v, shape);
-}
-
-Graph recorded(const Function &f, const Tensors &arguments) {
-    graph::Capture capture("f", arguments);
-    capture.run(f);
-    EXPECT_EQ(capture.reason(), "");
-    return capture.take();
-}
 
 Graph after_passes(const Function &f, const Tensors &arguments) {
     Graph g = recorded(f, arguments);

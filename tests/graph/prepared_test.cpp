@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/capture.h"
 #include "graph/passes.h"
 #include "graph/prepare.h"
 #include "graph/program.h"
@@ -19,25 +18,13 @@
 #include "primitives/ops.h"
 #include "primitives/random.h"
 #include "registry/base/error.h"
+#include "tests/graph/recorded.h"
 
 namespace halyard {
 namespace {
 
-using Tensors = std::vector<Tensor>;
-using Function = std::function<Tensors(std::span<const Tensor>)>;
-
-Tensor tensor_of(const Shape &shape, int salt) {
-    std::vector<float> v;
-    for (int64_t k = 0; k < shape.elements(); k++)
-        v.push_back(float((k * 37 + salt * 11) % 101) / 50 - 1);
-    return Tensor::from(v, shape);
-}
-
 graph::Graph prepared_graph(const Function &f, const Tensors &arguments) {
-    graph::Capture capture("f", arguments);
-    capture.run(f);
-    EXPECT_EQ(capture.reason(), "");
-    graph::Graph g = capture.take();
+    graph::Graph g = recorded(f, arguments);
     graph::run_passes_for_program(g);
     return g;
 }
