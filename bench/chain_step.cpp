@@ -70,10 +70,15 @@ void chain_rms(benchmark::State &state) {
     run<RmsNorm>(state, {1024, 1024});
 }
 
+void chain_rms_large(benchmark::State &state) {
+    run<RmsNorm>(state, {4096, 1024});
+}
+
 BENCHMARK(chain_small)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(chain_middle)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(chain_large)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(chain_rms)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(chain_rms_large)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace halyard

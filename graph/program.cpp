@@ -1,12 +1,15 @@
 #include "graph/program.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "graph/draw_words.h"
 #include "graph/graph_error.h"
 #include "primitives/profiler.h"
 #include "registry/base/error.h"
+#include "registry/base/parallel.h"
+#include "registry/base/runtime.h"
 #include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
 #include "registry/tensor/host_step.h"
@@ -31,7 +34,99 @@ constexpr size_t most_kept_bytes = 64;  // of a result, such as a loss
 
 }  // namespace
 
-Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(graph_, true)) {
+class Program::RowRunner {
+public:
+    // Plans the calls. Throws what planning throws, and MemoryError.
+    RowRunner(const Graph &graph, RowLoop loop);
+    ~RowRunner();
+
+    const RowLoop &loop() const { return loop_; }
+
+    // Runs the nodes on the loop's operands, which are whole. Each thread has memory of its own for
+    // the inner buffers, which it keeps. Throws what the calls throw. Not thread-safe.
+    void run(std::span<const Tensor> operands);
+
+private:
+    struct Worker;
+
+    std::unique_ptr<Worker> make_worker() const;
+    void run_tile(Worker &worker, std::span<const Tensor> operands, int64_t tile) const;
+
+    const RowLoop loop_;
+    const Graph larger_, smaller_;  // the nodes for the first part, and for the last one
+    std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+// What one thread needs to run tiles.
+struct Program::RowRunner::Worker {
+    Program larger, smaller;
+    Tensor arena;
+    std::vector<Tensor> arguments;
+};
+
+Program::RowRunner::RowRunner(const Graph &graph, RowLoop loop)
+    : loop_(std::move(loop)), larger_(graph_of_rows(graph, loop_, loop_.rows_of_part(0))),
+      smaller_(graph_of_rows(graph, loop_, loop_.rows_of_part(loop_.parts - 1))) {
+    workers_.push_back(make_worker());
+}
+
+Program::RowRunner::~RowRunner() = default;
+
+std::unique_ptr<Program::RowRunner::Worker> Program::RowRunner::make_worker() const {
+    auto worker = std::make_unique<Worker>(Worker{Program(larger_, Program::Order::as_listed),
+                                                  Program(smaller_, Program::Order::as_listed),
+                                                  Tensor(),
+                                                  {}});
+    const size_t bytes = std::max(worker->larger.memory().bytes, worker->smaller.memory().bytes);
+    worker->arena = memory_of(bytes);
+    return worker;
+}
+
+void Program::RowRunner::run_tile(Worker &worker, std::span<const Tensor> operands,
+                                  int64_t tile) const {
+    const int64_t part = tile % loop_.parts;
+    const bool is_larger = loop_.rows_of_part(part) == loop_.rows_of_part(0);
+    Shape at = loop_.rows;  // the tile's first index in each leading dimension
+    at[loop_.tiled] = loop_.first_row_of_part(part);
+    tile /= loop_.parts;
+    for (int d = loop_.tiled; d-- > 0;) {
+        at[d] = tile % loop_.rows[d];
+        tile /= loop_.rows[d];
+    }
+    const Graph &graph = is_larger ? larger_ : smaller_;
+    worker.arguments.clear();
+    for (size_t k = 0; k < operands.size(); k++) {
+        const RowOperand &o = loop_.operands[k];
+        int64_t offset = 0;
+        for (int d = 0; d <= loop_.tiled; d++)
+            offset += at[d] * o.steps[d];
+        worker.arguments.push_back(
+            operands[k].with_memory(o.view.dtype, graph.buffers[k].shape, o.view.strides, offset));
+    }
+    (is_larger ? worker.larger : worker.smaller).run(worker.arguments, worker.arena);
+    worker.arguments.clear();
+}
+
+void Program::RowRunner::run(std::span<const Tensor> operands) {
+    const int64_t tiles = loop_.tiles();
+    const int64_t workers = std::min<int64_t>(threads(), tiles);
+    while (int64_t(workers_.size()) < workers)
+        workers_.push_back(make_worker());
+    std::atomic<int64_t> next{0};
+    parallel_for(0, workers, [&](int64_t worker) {
+        // Several workers run at once, and each calls small kernels.
+        const SerialKernels serial(workers > 1);
+        try {
+            for (int64_t tile = next++; tile < tiles; tile = next++)
+                run_tile(*workers_[size_t(worker)], operands, tile);
+        } catch (...) {
+            next = tiles;  // the others stop, too
+            throw;
+        }
+    });
+}
+
+Program::Program(Graph graph, Order order) : graph_(std::move(graph)) {
     for (const Buffer &b : graph_.buffers)
         memories_.push_back(b.held);
     is_written_.resize(graph_.buffers.size());
@@ -43,6 +138,40 @@ Program::Program(Graph graph) : graph_(std::move(graph)), memory_(plan_memory(gr
     count_own_references();
     for (PreparedGroup &group : prepared_groups(graph_))
         preparations_.push_back({std::move(group), {}, false});
+    is_inner_.resize(graph_.buffers.size());
+    const bool runs_by_rows = order == Order::by_rows;
+    std::vector<RowLoop> loops = runs_by_rows ? find_row_loops(graph_, threads())
+                                              : std::vector<RowLoop>();
+    if (loops.empty()) {
+        memory_ = plan_memory(graph_, true);
+        return;
+    }
+    Graph planned = graph_;
+    extend_lifetimes(planned, loops);
+    memory_ = plan_memory(planned, true);
+    add_loops(std::move(loops));
+}
+
+Program::~Program() = default;
+Program::Program(Program &&) noexcept = default;
+
+void Program::add_loops(std::vector<RowLoop> loops) {
+    for (RowLoop &loop : loops) {
+        for (const size_t k : loop.nodes)
+            steps_[k].is_in_loop = true;
+        for (const int buffer : loop.inner)
+            is_inner_[size_t(buffer)] = 1;
+        const size_t last = loop.nodes.back();
+        loops_.push_back(std::make_unique<RowRunner>(graph_, std::move(loop)));
+        steps_[last].loop = loops_.back().get();
+    }
+}
+
+std::string Program::text() const {
+    std::string text = text_of(graph_);
+    for (const auto &runner : loops_)
+        text += text_of(graph_, runner->loop()) + "\n";
+    return text;
 }
 
 bool Program::changes(const View &v) const {
@@ -75,14 +204,17 @@ void Program::prepare(const Node &n) {
     steps_.push_back(std::move(s));
 }
 
-// Calls f(view, tensor) for every operand in a buffer of this role.
+// Calls f(view, tensor) for every operand in a buffer of this role, but for those of row loops.
 template<class F> void Program::for_each_operand(Role role, const F &f) {
+    const auto has_memory = [&](const View &v, Role of) {
+        return has_role(graph_, v, of) && !is_inner_[size_t(v.buffer)];
+    };
     for (size_t k = 0; k < steps_.size(); k++) {
         const Node &n = graph_.nodes[k];
         for (size_t i = 0; i < n.in.size(); i++)
-            if (has_role(graph_, n.in[i], role)) f(n.in[i], steps_[k].in[i]);
+            if (has_memory(n.in[i], role)) f(n.in[i], steps_[k].in[i]);
         for (size_t i = 0; i < n.out.size(); i++)
-            if (has_role(graph_, n.out[i], role)) f(n.out[i], steps_[k].out[i]);
+            if (has_memory(n.out[i], role)) f(n.out[i], steps_[k].out[i]);
     }
 }
 
@@ -228,6 +360,20 @@ void Program::run_step(Node &n, Step &s) {
         s.out[k] = {};
 }
 
+void Program::run_loop(RowRunner &runner) {
+    for (const RowOperand &o : runner.loop().operands) {
+        const Step &s = steps_[o.node];
+        const Tensor &kept = (o.is_output ? s.out : s.in)[o.place];
+        loop_operands_.push_back(changes(o.view) ? tensor_of(o.view) : kept);
+    }
+    // Lets go of the operands however the run ends.
+    struct Forget {
+        std::vector<Tensor> &operands;
+        ~Forget() { operands.clear(); }
+    } const forget{loop_operands_};
+    runner.run(loop_operands_);
+}
+
 // Returns an output. Nobody else holds its memory, but for that of arguments and captured tensors,
 // which the function returns.
 Tensor Program::result_of(const View &v, std::span<const Tensor> arguments) const {
@@ -289,6 +435,8 @@ std::vector<Tensor> Program::run(std::span<const Tensor> arguments, const Tensor
     prepare_results();
     for (size_t k = 0; k < steps_.size(); k++) {
         if (steps_[k].is_prepared) continue;
+        if (steps_[k].loop) run_loop(*steps_[k].loop);
+        if (steps_[k].is_in_loop) continue;
         Node &n = graph_.nodes[k];
         if (n.draw >= 0) set_draw(*n.attrs, draws[size_t(n.draw)]);
         run_step(n, steps_[k]);

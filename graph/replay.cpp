@@ -233,7 +233,7 @@ std::vector<std::string> Replay::texts() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> texts;
     for (const Entry &e : entries_)
-        if (e.program) texts.push_back(text_of(e.program->graph()));
+        if (e.program) texts.push_back(e.program->text());
     return texts;
 }
 

@@ -1,13 +1,13 @@
 """Chains of elementwise ops in PyTorch, eager and with torch.compile: the same work as bench/chain_step.cpp. Prints "NAME MEDIAN_US MIN_US
 PEAK_MB" per framework.
 
-usage: chain_step.py [pytorch-SIZE|pytorch-compiled-SIZE ...] [--threads N] [--steps N], SIZE small, middle, large or rms
+usage: chain_step.py [pytorch-SIZE|pytorch-compiled-SIZE ...] [--threads N] [--steps N], SIZE small, middle, large, rms or rms-large
 """
 import numpy as np
 
 from step import main, timed
 
-SHAPES = {"small": (32, 128), "middle": (256, 1024), "large": (4096, 1024), "rms": (1024, 1024)}
+SHAPES = {"small": (32, 128), "middle": (256, 1024), "large": (4096, 1024), "rms": (1024, 1024), "rms-large": (4096, 1024)}
 
 
 def pytorch(size, compiled, threads, steps):
@@ -26,7 +26,7 @@ def pytorch(size, compiled, threads, steps):
     def rms_norm(x):
         return x * torch.rsqrt(torch.mean(torch.square(x), dim=1, keepdim=True) + 1e-5) * scale
 
-    function = rms_norm if size == "rms" else chain
+    function = rms_norm if size.startswith("rms") else chain
     run = torch.compile(function) if compiled else function
     with torch.inference_mode():
         timed(f"PyTorch-{torch.__version__}-{'compiled' if compiled else 'eager'}", lambda: run(x), steps)

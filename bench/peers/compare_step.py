@@ -22,7 +22,8 @@ BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet
               "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 3, 0.5),
               "mobilenet_forward": ("resnet_step", None, 3, 0.5),
               "chain_small": ("chain_step", "-small", 9, 0.02), "chain_middle": ("chain_step", "-middle", 9, 0.02),
-              "chain_large": ("chain_step", "-large", 9, 0.05), "chain_rms": ("chain_step", "-rms", 9, 0.05)}
+              "chain_large": ("chain_step", "-large", 9, 0.05), "chain_rms": ("chain_step", "-rms", 9, 0.05),
+              "chain_rms_large": ("chain_step", "-rms-large", 9, 0.05)}
 
 
 def ours(build, benchmark, threads, mode):

@@ -237,7 +237,9 @@ const UnarySpec powers[] = {
      .fn = [](Expr x) { return math::rsqrt(x); },
      .reference = [](double x) { return 1 / std::sqrt(x); },
      .saves = "y",
-     .gradient = [](Expr y, Expr dy) { return math::number(-0.5) * dy * y * y * y; },
+     // Strict, because the order of the products would be another one in the last elements of a
+     // row.
+     .gradient = [](Expr y, Expr dy) { return strict_float(math::number(-0.5) * dy * y * y * y); },
      .gradient_reference = [](double y, double dy) { return -0.5 * dy * y * y * y; }},
     {.name = "reciprocal",
      .doc = "y = 1 / x",
@@ -245,7 +247,7 @@ const UnarySpec powers[] = {
      .fn = [](Expr x) { return math::reciprocal(x); },
      .reference = [](double x) { return 1 / x; },
      .saves = "y",
-     .gradient = [](Expr y, Expr dy) { return math::negative(dy) * y * y; },
+     .gradient = [](Expr y, Expr dy) { return strict_float(math::negative(dy) * y * y); },
      .gradient_reference = [](double y, double dy) { return -dy * y * y; },
      .other_names = {"inv"}},
     {.name = "exp",

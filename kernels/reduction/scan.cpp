@@ -210,10 +210,11 @@ struct CumprodGradient : Running {
         const Expr here = at(clamp(c, 0, last));
         const Expr next = at(clamp(c + 1, 0, last));
         sum_after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
-        // An Inf in the last element of an exclusive product would make 0 x Inf.
+        // An Inf in the last element of an exclusive product would make 0 x Inf. Strict, because
+        // rows that are computed side by side would be rounded otherwise than those that are not.
         const Expr following = select(exclusive == 0 || q + 1 < last,
                                       x(at(q + 1), n) * sum_after(q + 1, n), 0_r);
-        sum_after(q, n) = sum_after(q, n) + following;
+        sum_after(q, n) = strict_float(sum_after(q, n) + following);
         dx(c, n) = product_before(at(c), n) * sum_after(at(c), n);
         along = k.x;
         from_end = j.x;

@@ -72,11 +72,15 @@ struct SparseSoftmaxCrossEntropy : CrossEntropy {
     }
     Func logits = input("logits"), labels = input("labels");
     Func loss = output("loss");
+    Func log_total{"offset"};
 
+    // Strict, because the compiler would subtract in another order in the last rows of a call.
     void algorithm() override {
         exponentials(logits);
-        loss(n) = select(is_class(labels),
-                         log(total(n)) - (logits(class_of(labels), n) - row_max(n)), 0_r);
+        log_total(n) = log(total(n));
+        row_scalars = {log_total};
+        const Expr label_logit = logits(class_of(labels), n) - row_max(n);
+        loss(n) = select(is_class(labels), strict_float(log_total(n) - label_logit), 0_r);
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -230,11 +234,12 @@ struct SoftmaxCrossEntropyDlogits : CrossEntropy {
     void algorithm() override {
         exponentials(logits);
         label_sum(n) += labels(k, n);
-        scale(n) = label_sum(n) / total(n);
+        // Strict, because the compiler would divide in another order in the last rows of a call.
+        scale(n) = strict_float(label_sum(n) / total(n));
         row_reductions.push_back(label_sum);
         row_scalars = {scale};
         row_maps = {exponential};
-        dlogits(c, n) = dloss(n) * (exponential(c, n) * scale(n) - labels(c, n));
+        dlogits(c, n) = strict_float(dloss(n) * (exponential(c, n) * scale(n) - labels(c, n)));
     }
     void reference(Problem &p) const override {
         Array &abs_sum = p.abs_sum["dlogits"] = Array(p("dlogits").shape);

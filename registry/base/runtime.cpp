@@ -137,6 +137,13 @@ void announce_call(const void *call) {
     this_call = call;
 }
 
+SerialKernels::SerialKernels(bool on)
+    : before_(std::exchange(threads_are_busy, threads_are_busy || on)) {}
+
+SerialKernels::~SerialKernels() {
+    threads_are_busy = before_;
+}
+
 void watch_kernels(KernelWatch *watch) {
     watching = watch;
 }

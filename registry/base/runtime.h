@@ -18,6 +18,19 @@ void clear_kernel_error();
 // to decide whether the next call runs them in parallel.
 void announce_call(const void *call);
 
+// While it lives, with `on`, the parallel loops of this thread's kernels run on this thread: those
+// of callers that run several kernels at once, each on a thread.
+class SerialKernels {
+public:
+    explicit SerialKernels(bool on);
+    ~SerialKernels();
+    SerialKernels(const SerialKernels &) = delete;
+    SerialKernels &operator=(const SerialKernels &) = delete;
+
+private:
+    const bool before_;
+};
+
 // An observer for checks. It runs the parallel loops of this thread's kernels in place of the pool,
 // and is told of their scratch memory.
 class KernelWatch {

@@ -5,8 +5,10 @@
 //   graph_fuzz --seed 1 --graph 17           prints and runs one
 //   graph_fuzz --seed 1 --graph 17 --keep 0,3 [--no-gradient] [--outputs 0]   a part of one
 //   graph_fuzz --fused ...                   with kernels of regions, all that have the same bits
+//   graph_fuzz --rows ...                    with row loops of small tensors, too
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <csignal>
@@ -19,6 +21,7 @@
 
 #include "graph/fused_kernels.h"
 #include "graph/replay.h"
+#include "graph/row_loops.h"
 #include "primitives/context.h"
 #include "primitives/random.h"
 #include "registry/base/error.h"
@@ -203,7 +206,7 @@ struct Arguments {
     uint64_t graphs = 500, seed = 1;
     std::optional<uint64_t> graph;
     std::optional<std::string> keep, outputs;
-    bool without_gradient = false, fused = false;
+    bool without_gradient = false, fused = false, rows = false;
 };
 
 std::string repeating(const RandomGraph &graph, const Arguments &a, uint64_t number) {
@@ -212,7 +215,8 @@ std::string repeating(const RandomGraph &graph, const Arguments &a, uint64_t num
         if (graph.kept[k]) kept.push_back(k);
     return "graph_fuzz --seed " + std::to_string(a.seed) + " --graph " + std::to_string(number) +
            " --keep " + joined(kept) + " --outputs " + joined(graph.outputs) +
-           (graph.has_gradient ? "" : " --no-gradient") + (a.fused ? " --fused" : "");
+           (graph.has_gradient ? "" : " --no-gradient") + (a.fused ? " --fused" : "") +
+           (a.rows ? " --rows" : "");
 }
 
 // The graph that runs, for the message about a crash.
@@ -258,7 +262,7 @@ void print_kernels() {
 }
 
 int run_all(const Arguments &a) {
-    uint64_t captured = 0, wrong = 0;
+    uint64_t captured = 0, wrong = 0, by_rows = 0;
     std::map<std::string, uint64_t> reasons;
     for (uint64_t number = 0; number < a.graphs; number++) {
         running = number;
@@ -268,6 +272,9 @@ int run_all(const Arguments &a) {
             captured++;
         else
             reasons[outcome.reason]++;
+        by_rows += std::ranges::any_of(outcome.texts, [](const std::string &text) {
+            return text.find("rows at a time") != std::string::npos;
+        });
         if (outcome.wrong.empty()) continue;
         wrong++;
         const RandomGraph least = smallest(graph);
@@ -282,6 +289,8 @@ int run_all(const Arguments &a) {
     std::printf("%llu graphs of seed %llu, %llu captured, %llu differ\n",
                 static_cast<unsigned long long>(a.graphs), static_cast<unsigned long long>(a.seed),
                 static_cast<unsigned long long>(captured), static_cast<unsigned long long>(wrong));
+    if (a.rows)
+        std::printf("%llu graphs with row loops\n", static_cast<unsigned long long>(by_rows));
     if (enables_graph_kernel()) print_kernels();
     return wrong ? 1 : 0;
 }
@@ -296,6 +305,10 @@ int run(int argc, char **argv) {
         }
         if (option == "--fused") {
             a.fused = true;
+            continue;
+        }
+        if (option == "--rows") {
+            a.rows = true;
             continue;
         }
         if (k + 1 == argc) throw AttrError("graph_fuzz", option + " has no value");
@@ -318,6 +331,8 @@ int run(int argc, char **argv) {
         throw AttrError("graph_fuzz", "--keep, --outputs and --no-gradient need --graph");
     set_context({.mode = GRAPH_MODE, .enable_graph_kernel = a.fused});
     if (a.fused) graph::set_least_fused_ratio(0);
+    constexpr graph::RowLimits small{.tile_bytes = 48, .fewest_tiles = 1};
+    if (a.rows) graph::set_row_limits(small);
     return a.graph ? run_one(a) : run_all(a);
 }
 

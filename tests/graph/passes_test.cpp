@@ -19,7 +19,7 @@ using graph::Graph;
 using graph::Node;
 using graph::View;
 
-Graph after_passes(const Function &f, const Tensors &arguments) {
+Graph after_passes(const Computation &f, const Tensors &arguments) {
     Graph g = recorded(f, arguments);
     graph::run_passes(g);
     return g;
@@ -33,12 +33,12 @@ std::string names_of(const Graph &g) {
     return names;
 }
 
-std::string names_after_passes(const Function &f, const Tensors &arguments) {
+std::string names_after_passes(const Computation &f, const Tensors &arguments) {
     return names_of(after_passes(f, arguments));
 }
 
 // Expects that a run of the graph gives what the function gives, to the last bit.
-void expect_same_results(const Function &f, const Tensors &arguments) {
+void expect_same_results(const Computation &f, const Tensors &arguments) {
     const Tensors expected = f(arguments);
     graph::Program program(after_passes(f, arguments));
     const Tensors got = program.run(arguments, graph::memory_of(program.memory().bytes));
@@ -50,7 +50,7 @@ void expect_same_results(const Function &f, const Tensors &arguments) {
 const Shape shape{3, 17};
 
 TEST(WithoutDuplicates, ComputesTheSameOnce) {
-    const Function f = [](std::span<const Tensor> x) {
+    const Computation f = [](std::span<const Tensor> x) {
         const Tensor a = F::tanh(x[0] * x[1]);
         return Tensors{a + F::exp(x[0] * x[1])};
     };
@@ -61,24 +61,24 @@ TEST(WithoutDuplicates, ComputesTheSameOnce) {
 }
 
 TEST(WithoutDuplicates, FindsThoseThatReadDuplicates) {
-    const Function f = [](std::span<const Tensor> x) {
+    const Computation f = [](std::span<const Tensor> x) {
         return Tensors{F::exp(F::tanh(x[0])) - F::exp(F::tanh(x[0]))};
     };
     EXPECT_EQ(names_after_passes(f, {tensor_of(shape, 1)}), "tanh exp sub");
 }
 
 TEST(WithoutDuplicates, LeavesWhatReadsOrGivesSomethingElse) {
-    const Function attributes = [](std::span<const Tensor> x) {
+    const Computation attributes = [](std::span<const Tensor> x) {
         return Tensors{F::leaky_relu(x[0], 0.1) + F::leaky_relu(x[0], 0.1000000001)};
     };
     EXPECT_EQ(names_after_passes(attributes, {tensor_of(shape, 1)}), "leaky_relu leaky_relu add");
     // The caller may write to either result.
-    const Function outputs = [](std::span<const Tensor> x) {
+    const Computation outputs = [](std::span<const Tensor> x) {
         return Tensors{F::tanh(x[0]), F::tanh(x[0])};
     };
     EXPECT_EQ(names_after_passes(outputs, {tensor_of(shape, 1)}), "tanh tanh");
     // What is read has changed between.
-    const Function written = [](std::span<const Tensor> x) {
+    const Computation written = [](std::span<const Tensor> x) {
         const Tensor y = x[0] * x[0];
         const Tensor before = F::tanh(y);
         y.assign(x[1]);
@@ -90,7 +90,7 @@ TEST(WithoutDuplicates, LeavesWhatReadsOrGivesSomethingElse) {
 }
 
 TEST(WithoutCopies, StoresPartsOfAConcatInTheirPlace) {
-    const Function f = [](std::span<const Tensor> x) {
+    const Computation f = [](std::span<const Tensor> x) {
         const Tensor all = F::concat({F::tanh(x[0]), F::exp(x[1])}, 0);
         return Tensors{F::relu(all)};
     };
@@ -104,7 +104,7 @@ TEST(WithoutCopies, StoresPartsOfAConcatInTheirPlace) {
 }
 
 TEST(WithoutCopies, OthersReadAPartInItsPlace) {
-    const Function f = [](std::span<const Tensor> x) {
+    const Computation f = [](std::span<const Tensor> x) {
         const Tensor a = F::tanh(x[0]);
         const Tensor b = F::exp(a);
         return Tensors{F::concat({a, b}, 0), a + b};
@@ -114,7 +114,7 @@ TEST(WithoutCopies, OthersReadAPartInItsPlace) {
 }
 
 TEST(WithoutCopies, CopiesToAPlaceWithGapsAtOnce) {
-    const Function f = [](std::span<const Tensor> x) {
+    const Computation f = [](std::span<const Tensor> x) {
         const Tensor a = x[0].transpose({1, 0}).copy();
         const Tensor b = x[1].transpose({1, 0}).copy();
         return Tensors{F::concat({a, b}, 1)};
@@ -127,19 +127,19 @@ TEST(WithoutCopies, CopiesToAPlaceWithGapsAtOnce) {
 
 TEST(WithoutCopies, LeavesTheCopyOfWhatOthersNeed) {
     // An argument is the caller's.
-    const Function argument = [](std::span<const Tensor> x) {
+    const Computation argument = [](std::span<const Tensor> x) {
         return Tensors{F::concat({x[0], x[0]}, 0)};
     };
     EXPECT_EQ(names_after_passes(argument, {tensor_of(shape, 1)}), "copy copy");
     // One result in two places.
-    const Function twice = [](std::span<const Tensor> x) {
+    const Computation twice = [](std::span<const Tensor> x) {
         const Tensor y = F::tanh(x[0]);
         return Tensors{F::concat({y, y}, 0)};
     };
     EXPECT_EQ(names_after_passes(twice, {tensor_of(shape, 1)}), "tanh copy");
     expect_same_results(twice, {tensor_of(shape, 1)});
     // The place has another value before, which is read.
-    const Function used = [](std::span<const Tensor> x) {
+    const Computation used = [](std::span<const Tensor> x) {
         const Tensor place = x[0] * x[1];
         const Tensor made = F::tanh(x[0]);
         const Tensor before = F::exp(place);
@@ -153,7 +153,7 @@ TEST(WithoutCopies, LeavesTheCopyOfWhatOthersNeed) {
 
 // A place that is taken early, for a small part of it, is memory that nobody else has.
 TEST(WithoutCopies, NeverTakeMoreMemory) {
-    const Function f = [](std::span<const Tensor> x) {
+    const Computation f = [](std::span<const Tensor> x) {
         const Tensor small = F::tanh(x[0]);
         Tensor large = x[1];
         for (int k = 0; k < 3; k++)
@@ -172,7 +172,7 @@ TEST(WithoutCopies, NeverTakeMoreMemory) {
 }
 
 // Returns how many temporaries' memory the graph takes, of tensors of one size.
-size_t tensors_in_memory(const Function &f, const Tensors &arguments) {
+size_t tensors_in_memory(const Computation &f, const Tensors &arguments) {
     Graph g = after_passes(f, arguments);
     graph::find_lifetimes(g);
     expect_same_results(f, arguments);

@@ -23,7 +23,7 @@
 namespace halyard {
 namespace {
 
-graph::Graph prepared_graph(const Function &f, const Tensors &arguments) {
+graph::Graph prepared_graph(const Computation &f, const Tensors &arguments) {
     graph::Graph g = recorded(f, arguments);
     graph::run_passes_for_program(g);
     return g;
@@ -34,7 +34,7 @@ struct Scaled {
     Tensor variance = tensor_of({8}, 3) * tensor_of({8}, 3);
     Tensor gain = tensor_of({8}, 5);
     Tensor x = tensor_of({4, 8}, 1);
-    Function f = [this](std::span<const Tensor> in) {
+    Computation f = [this](std::span<const Tensor> in) {
         return Tensors{in[0] * (gain * F::rsqrt(variance + 1.0))};
     };
     graph::Program program{prepared_graph(f, {x})};
@@ -103,7 +103,7 @@ TEST(Prepared, RunsAgainAfterItsMemoryWasReleased) {
 TEST(Prepared, GroupsRunOnTheirOwn) {
     const Tensor p = tensor_of({8}, 1);
     const Tensor q = tensor_of({8}, 2);
-    const Function f = [&](std::span<const Tensor> in) {
+    const Computation f = [&](std::span<const Tensor> in) {
         return Tensors{in[0] * F::exp(p) + F::exp(F::tanh(q))};
     };
     const Tensor x = tensor_of({8}, 3);
@@ -122,7 +122,7 @@ TEST(Prepared, GroupsRunOnTheirOwn) {
     EXPECT_EQ(nodes_of_run(), 2);
 }
 
-size_t prepared_nodes(const Function &f, const Tensors &arguments) {
+size_t prepared_nodes(const Computation &f, const Tensors &arguments) {
     const graph::Graph g = prepared_graph(f, arguments);
     return size_t(std::ranges::count_if(
         g.nodes, [&](const graph::Node &n) { return graph::is_prepared(g, n); }));
@@ -275,7 +275,7 @@ TEST_F(FoldedNorms, LeaveWhatIsReadTwice) {
     const nn::Conv2d conv(3, 4, 3);
     const nn::BatchNorm2d norm(4);
     norm.set_train(false);
-    const Function f = [&](std::span<const Tensor> in) {
+    const Computation f = [&](std::span<const Tensor> in) {
         const Tensor y = conv(in[0]);
         return Tensors{norm(y) + y};
     };

@@ -11,7 +11,7 @@
 namespace halyard {
 
 using Tensors = std::vector<Tensor>;
-using Function = std::function<Tensors(std::span<const Tensor>)>;
+using Computation = std::function<Tensors(std::span<const Tensor>)>;
 
 // Returns numbers from -1 to 1; `salt` selects others.
 inline Tensor tensor_of(const Shape &shape, int salt) {
@@ -21,7 +21,7 @@ inline Tensor tensor_of(const Shape &shape, int salt) {
     return Tensor::from(v, shape);
 }
 
-inline graph::Graph recorded(const Function &f, const Tensors &arguments) {
+inline graph::Graph recorded(const Computation &f, const Tensors &arguments) {
     graph::Capture capture("f", arguments);
     capture.run(f);
     EXPECT_EQ(capture.reason(), "");

@@ -28,6 +28,7 @@ const NamedChecks all_checks = {
     {"specials", check_specials},
     {"isolation", check_isolation},
     {"threads", check_threads},
+    {"rows", check_rows},
     {"sandbox", check_sandbox},
     {"exact", check_exact},
     {"gradients", check_gradients},

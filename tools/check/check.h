@@ -74,6 +74,8 @@ void check_specials(const Op &op, const Options &o, Report &r);
 void check_isolation(const Op &op, const Options &o, Report &r);
 // Checks that numbers of threads and alignments don't change the bits, also of composed gradients.
 void check_threads(const Op &op, const Options &o, Report &r);
+// Checks that calls of some rows (registry/dispatch/call_rows.h) have the bits of whole calls.
+void check_rows(const Op &op, const Options &o, Report &r);
 // Checks for the same bits in poisoned memory, with each iteration of a parallel loop alone.
 void check_sandbox(const Op &op, const Options &o, Report &r);
 // Checks that scheduled and unscheduled kernels agree in modular integers.

@@ -11,11 +11,13 @@
 #include "graph/fused_kernels.h"
 #include "graph/memory_plan.h"
 #include "graph/passes.h"
+#include "graph/row_loops.h"
 #include "nn/wrap.h"
 #include "primitives/context.h"
 #include "primitives/random.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/error.h"
+#include "registry/base/parallel.h"
 #include "registry/base/text.h"
 #include "tools/halyard/command.h"
 #include "train/checkpoint/saved_graph.h"
@@ -38,10 +40,19 @@ struct CapturedStage {
     std::vector<graph::Region> regions;
 };
 
-CapturedStage stage_of(const std::string &name, const graph::Graph &g) {
-    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), plan_memory(g, true),
-                        0,    0,          {}};
+constexpr const char *last_stage = "with_prepared";
+
+// The graph that a program runs has row loops.
+CapturedStage stage_of(const std::string &name, graph::Graph g) {
+    CapturedStage stage{name, text_of(g), dot_of(g), g.nodes.size(), {}, 0, 0, {}};
     stage.regions = graph::find_regions(g);
+    if (name == last_stage) {
+        const std::vector<graph::RowLoop> loops = graph::find_row_loops(g, threads());
+        for (const graph::RowLoop &loop : loops)
+            stage.text += text_of(g, loop) + "\n";
+        extend_lifetimes(g, loops);
+    }
+    stage.memory = plan_memory(g, true);
     for (const graph::Buffer &b : g.buffers) {
         if (b.first < 0) continue;
         if (b.role == graph::Role::temporary) stage.temporaries += b.bytes;
@@ -167,7 +178,7 @@ std::vector<std::string> stage_names() {
     std::vector<std::string> all{"recorded"};
     for (const graph::Pass &pass : graph::passes())
         all.emplace_back(pass.name);
-    all.emplace_back("with_prepared");
+    all.emplace_back(last_stage);
     return all;
 }
 
