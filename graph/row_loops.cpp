@@ -27,12 +27,13 @@ int64_t size_of(const View &v) {
 // Returns the dimension of the operand at `place` that has the index of the results' dimension d;
 // -1 if it has none.
 int own_dimension(const Node &n, size_t place, bool is_output, int d) {
-    if (is_output) return d;
+    if (is_output || n.kind == Node::Kind::copy) return d;
     return row_dimension_of_input(*n.op, place, n.in[place].shape, n.out[0].shape, d);
 }
 
-// Returns the extents along which the call has rows.
+// Returns the extents along which the node has rows.
 Shape row_extents(const Node &n) {
+    if (n.kind == Node::Kind::copy) return n.out[0].shape;
     std::vector<Shape> shapes;
     for (const View &v : n.in)
         shapes.push_back(v.shape);
@@ -92,8 +93,8 @@ private:
     bool is_taken(size_t node) const { return taken_.count(node) != 0; }
 
     bool may_run_by_rows(const Node &n) const {
-        if (n.kind != Node::Kind::call || n.draw >= 0 || !n.numbers.empty() || is_prepared(g_, n))
-            return false;
+        const bool computes = n.kind == Node::Kind::call || n.kind == Node::Kind::copy;
+        if (!computes || n.draw >= 0 || !n.numbers.empty() || is_prepared(g_, n)) return false;
         const auto is_defined = [](const View &v) { return v.buffer >= 0; };
         if (!std::ranges::all_of(n.in, is_defined)) return false;
         const Shape rows = row_extents(n);
@@ -267,7 +268,9 @@ private:
         const Graph first = graph_of_rows(g_, loop, loop.rows_of_part(0));
         const Graph last = graph_of_rows(g_, loop, loop.rows_of_part(loop.parts - 1));
         for (size_t k = 0; k < loop.nodes.size(); k++) {
-            const KernelEntry *kernel = kernel_of(g_.nodes[loop.nodes[k]]);
+            const Node &n = g_.nodes[loop.nodes[k]];
+            if (n.kind == Node::Kind::copy) continue;
+            const KernelEntry *kernel = kernel_of(n);
             if (!kernel || kernel != kernel_of(first.nodes[k]) ||
                 kernel != kernel_of(last.nodes[k]))
                 return k;

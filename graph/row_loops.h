@@ -2,9 +2,9 @@
 // of them computes is still in a processor's cache when the next one reads it. What only they use
 // takes the memory of those rows alone.
 //
-// Rows are counted along the leading dimensions that the results of all calls have. The calls are
-// elementwise, or reduce later dimensions. They run with the kernels that whole calls have, which
-// compute an element the same way however many rows there are.
+// Rows are counted along the leading dimensions that the results of all calls have. The calls have
+// rows (registry/dispatch/call_rows.h), or copy or convert elements. They run with the kernels that
+// whole calls have, which compute an element the same way however many rows there are.
 #pragma once
 #include <string>
 #include <vector>

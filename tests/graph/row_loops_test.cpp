@@ -125,6 +125,19 @@ TEST(RowLoops, AreNotOfTensorsThatFitIntoTheCache) {
     EXPECT_TRUE(graph::find_row_loops(g, 1).empty());
 }
 
+TEST(RowLoops, AreOfLargeTensors) {
+    const Computation rms_norm = [](std::span<const Tensor> x) {
+        const Tensor mean = F::reduce_mean(F::square(x[0]), {1}, true);
+        return Tensors{x[0] * F::rsqrt(mean + 1e-5) * x[1]};
+    };
+    const graph::Graph g = graph_for_program(rms_norm,
+                                             {Tensor::ones({4096, 1024}), Tensor::ones({1024})});
+    const std::vector<RowLoop> loops = graph::find_row_loops(g, 1);
+    ASSERT_EQ(loops.size(), 1U);
+    EXPECT_EQ(text_of(g, loops[0]),
+              "42 of 4096 rows at a time: square, reduce_mean, add, rsqrt, mul, mul");
+}
+
 TEST(RowLoops, NeedMoreTilesForMoreThreads) {
     const Limits small({.tile_bytes = 1024, .fewest_tiles = 8});
     const graph::Graph g = graph_for_program(gated, gated_arguments);
@@ -216,12 +229,16 @@ TEST(RowLoops, HaveGradients) {
     EXPECT_GT(expect_same_bits(f, gated_arguments), 0U);
 }
 
-TEST(RowLoops, HaveDenselyPackedTypes) {
+TEST(RowLoops, HaveConversions) {
     const Computation f = [](std::span<const Tensor> x) {
-        const Tensor h = x[0].to(DType::bf16);
+        const Tensor h = (x[0] * x[0]).to(DType::bf16);
         return Tensors{(F::tanh(h * h) + h).to(DType::f32)};
     };
-    EXPECT_EQ(expect_same_bits(f, {tensor_of({61, 43}, 1)}), 1U);
+    const Tensors x{tensor_of({61, 43}, 1)};
+    EXPECT_EQ(loops_of(f, x), (std::vector<std::string>{
+                                  "1 of 61 rows at a time: mul, copy, mul, tanh, add, copy"}));
+    EXPECT_EQ(expect_same_bits(f, x), 1U);
+    EXPECT_EQ(expect_same_bits(f, x, 5000), 1U);
 }
 
 }  // namespace
