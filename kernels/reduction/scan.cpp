@@ -203,18 +203,15 @@ struct CumprodGradient : Running {
         // it, and its W is 0.
         const Expr factors = select(exclusive == 0, last, last - 1);
         const RDom k(1, max(0, factors));
-        const RDom j(0, max(0, last));
+        const RDom j(0, max(0, factors));
         product_before(c, n) = 1_r;
         product_before(k, n) = product_before(k - 1, n) * x(at(k - 1), n);
-        const Expr q = last - 1 - j;
+        const Expr q = factors - 1 - j;
         const Expr here = at(clamp(c, 0, last));
         const Expr next = at(clamp(c + 1, 0, last));
         sum_after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
-        // An Inf in the last element of an exclusive product would make 0 x Inf. Strict, because
-        // rows that are computed side by side would be rounded otherwise than those that are not.
-        const Expr following = select(exclusive == 0 || q + 1 < last,
-                                      x(at(q + 1), n) * sum_after(q + 1, n), 0_r);
-        sum_after(q, n) = strict_float(sum_after(q, n) + following);
+        // Without the last element of an exclusive product: an Inf there would make 0 x Inf.
+        sum_after(q, n) += x(at(q + 1), n) * sum_after(q + 1, n);
         dx(c, n) = product_before(at(c), n) * sum_after(at(c), n);
         along = k.x;
         from_end = j.x;
