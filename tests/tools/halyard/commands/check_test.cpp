@@ -40,10 +40,10 @@ TEST_F(Command, ChecksSeveralOpsAndWritesJson) {
         checks.push_back(part["check"]);
     }
     EXPECT_EQ(passed, relu["passed"]);
-    EXPECT_EQ(checks,
-              (std::vector<std::string>{"legality", "reference", "views", "broadcast", "zero sizes",
-                                        "refusals", "specials", "isolation", "threads", "sandbox",
-                                        "exact", "gradients", "adjoints", "device", "fuzz"}));
+    EXPECT_EQ(checks, (std::vector<std::string>{"legality", "reference", "views", "broadcast",
+                                                "zero sizes", "refusals", "specials", "isolation",
+                                                "threads", "rows", "sandbox", "exact", "gradients",
+                                                "adjoints", "device", "fuzz"}));
     ASSERT_EQ(bias_add["checks"].size(), 4u);  // It has no kernel of its own.
     EXPECT_EQ(bias_add["checks"][0]["check"], "composite");
     EXPECT_EQ(bias_add["checks"][1]["check"], "broadcast");
