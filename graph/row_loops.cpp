@@ -120,13 +120,15 @@ private:
         // Kernels are compared, because a call of fewer rows may get another one.
         while (loop.nodes.size() > 1) {
             describe(loop);
-            const size_t same = choose_tile(loop) ? nodes_with_same_kernels(loop) : 0;
-            if (same == loop.nodes.size()) return pays(loop) ? std::optional(loop) : std::nullopt;
+            if (!choose_tile(loop) || !pays(loop)) return std::nullopt;
+            const size_t same = nodes_with_same_kernels(loop);
+            if (same == loop.nodes.size()) return loop;
             loop.nodes.resize(same);
         }
         return std::nullopt;
     }
 
+    // A loop of fewer nodes has fewer tiles, so it doesn't pay either where this one doesn't.
     bool pays(const RowLoop &loop) const {
         return loop.tiles() >= the_limits.fewest_tiles * threads_;
     }
@@ -234,8 +236,7 @@ private:
         return std::max<int64_t>(bytes + most_inner_bytes(loop) / rows, 1);
     }
 
-    // Returns the largest sum of the inner buffers that one node, or a node before it and one after
-    // it, use.
+    // Returns the largest sum of the inner buffers that are alive at one node.
     int64_t most_inner_bytes(const RowLoop &loop) const {
         int64_t most = 0;
         for (const size_t k : loop.nodes) {
