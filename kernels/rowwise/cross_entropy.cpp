@@ -11,7 +11,6 @@ namespace halyard {
 namespace {
 
 using Halide::clamp;
-using Halide::Expr;
 
 // The base of losses of rows.
 //
