@@ -204,17 +204,18 @@ void Program::prepare(const Node &n) {
     steps_.push_back(std::move(s));
 }
 
-// Calls f(view, tensor) for every operand in a buffer of this role, but for those of row loops.
+// Calls f(view, tensor) for every operand in a buffer of this role, but for what only row loops
+// use.
 template<class F> void Program::for_each_operand(Role role, const F &f) {
-    const auto has_memory = [&](const View &v, Role of) {
-        return has_role(graph_, v, of) && !is_inner_[size_t(v.buffer)];
+    const auto is_chosen = [&](const View &v) {
+        return has_role(graph_, v, role) && !is_inner_[size_t(v.buffer)];
     };
     for (size_t k = 0; k < steps_.size(); k++) {
         const Node &n = graph_.nodes[k];
         for (size_t i = 0; i < n.in.size(); i++)
-            if (has_memory(n.in[i], role)) f(n.in[i], steps_[k].in[i]);
+            if (is_chosen(n.in[i])) f(n.in[i], steps_[k].in[i]);
         for (size_t i = 0; i < n.out.size(); i++)
-            if (has_memory(n.out[i], role)) f(n.out[i], steps_[k].out[i]);
+            if (is_chosen(n.out[i])) f(n.out[i], steps_[k].out[i]);
     }
 }
 

@@ -32,13 +32,12 @@ int own_dimension(const Node &n, size_t place, bool is_output, int d) {
 }
 
 // Returns the extents along which the node has rows.
-Shape row_extents(const Node &n) {
+Shape row_extents_of(const Node &n) {
     if (n.kind == Node::Kind::copy) return n.out[0].shape;
     std::vector<Shape> shapes;
     for (const View &v : n.in)
         shapes.push_back(v.shape);
-    const Shape &out = n.out[0].shape;
-    return {out.begin(), out.begin() + row_dimensions(*n.op, *n.attrs, shapes, out)};
+    return row_extents(*n.op, *n.attrs, shapes, n.out[0].shape);
 }
 
 const View &operand_of(const Node &n, size_t place, bool is_output) {
@@ -97,7 +96,7 @@ private:
         if (!computes || n.draw >= 0 || !n.numbers.empty() || is_prepared(g_, n)) return false;
         const auto is_defined = [](const View &v) { return v.buffer >= 0; };
         if (!std::ranges::all_of(n.in, is_defined)) return false;
-        const Shape rows = row_extents(n);
+        const Shape rows = row_extents_of(n);
         return !rows.empty() && std::ranges::all_of(n.out, [&](const View &v) {
             const Buffer &b = g_.buffers[size_t(v.buffer)];
             return is_of_run(b) && is_whole(v, b) && b.bytes > 0 &&
@@ -109,7 +108,7 @@ private:
     std::optional<RowLoop> loop_from(size_t first) {
         RowLoop loop;
         loop.nodes = {first};
-        loop.rows = row_extents(g_.nodes[first]);
+        loop.rows = row_extents_of(g_.nodes[first]);
         size_t between = 0;
         for (size_t k = first + 1; k < g_.nodes.size() && between < most_between; k++) {
             if (add(loop, k))
@@ -138,7 +137,7 @@ private:
         const Node &n = g_.nodes[node];
         if (is_taken(node) || !may_run_by_rows(n)) return false;
         RowLoop larger = loop;
-        larger.rows = common_of(loop.rows, row_extents(n));
+        larger.rows = common_of(loop.rows, row_extents_of(n));
         bool is_connected = false;
         for (size_t place = 0; place < n.in.size(); place++) {
             if (!is_written_in(loop, n.in[place])) continue;

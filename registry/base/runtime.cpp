@@ -111,9 +111,8 @@ int parallel(const Arena &arena, void *user_context, halide_task_t task, int min
     arena.loop(0, size, [&](int64_t i) {
         if (first.load(std::memory_order_relaxed)) return;
         // A thread that waits inside a loop may run iterations of other loops.
-        const bool before = std::exchange(threads_are_busy, threads_are_busy || enough);
+        const SerialKernels serial(enough);
         const int status = task(user_context, min + int(i), closure);
-        threads_are_busy = before;
         int none = 0;
         if (status && first.compare_exchange_strong(none, status))
             first_message.set(last_kernel_error());

@@ -64,8 +64,6 @@ int rows_of_groups(const RegisteredOp &op, const Attrs &attrs, const std::vector
     return rows;
 }
 
-}  // namespace
-
 int row_dimensions(const RegisteredOp &op, const Attrs &attrs, const std::vector<Shape> &in,
                    const Shape &out) {
     switch (op.record.form) {
@@ -75,6 +73,13 @@ int row_dimensions(const RegisteredOp &op, const Attrs &attrs, const std::vector
     case Form::composite: break;
     }
     return 0;
+}
+
+}  // namespace
+
+Shape row_extents(const RegisteredOp &op, const Attrs &attrs, const std::vector<Shape> &in,
+                  const Shape &out) {
+    return {out.begin(), out.begin() + row_dimensions(op, attrs, in, out)};
 }
 
 int row_dimension_of_input(const RegisteredOp &op, size_t k, const Shape &in, const Shape &out,

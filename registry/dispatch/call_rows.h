@@ -8,11 +8,11 @@
 
 namespace halyard {
 
-// Returns how many leading dimensions of the results are those of rows: all of an elementwise call,
-// those before the first reduced one of a reduction, and the ..g of other signatures, up to `axis`.
-// 0 if the op has no rows. `out` is the shape of the first result.
-int row_dimensions(const RegisteredOp &op, const Attrs &attrs, const std::vector<Shape> &in,
-                   const Shape &out);
+// Returns the extents of the results' leading dimensions that are those of rows: all of an
+// elementwise call, those before the first reduced one of a reduction, and the ..g of other
+// signatures, up to `axis`. Empty if the op has no rows. `out` is the shape of the first result.
+Shape row_extents(const RegisteredOp &op, const Attrs &attrs, const std::vector<Shape> &in,
+                  const Shape &out);
 
 // Returns the dimension of input `k` that has the index of the results' dimension `d`; -1 if it has
 // none, so that all rows read the same. Where its extent is 1, they do, too.

@@ -215,8 +215,8 @@ TEST(RowLoops, DoNotMoveCallsPastWritesOfTheirInputs) {
         x[0].fill(2);
         return Tensors{F::tanh(y) * x[0]};
     };
-    for (const std::string &text : loops_of(f, {tensor_of({64, 40}, 1)}))
-        EXPECT_EQ(text.find("mul, tanh"), std::string::npos) << text;
+    EXPECT_EQ(loops_of(f, {tensor_of({64, 40}, 1)}),
+              (std::vector<std::string>{"1 of 64 rows at a time: tanh, mul"}));
 }
 
 TEST(RowLoops, HaveGradients) {

@@ -21,15 +21,6 @@ struct Rows {
     }
 };
 
-// Returns the extents of the dimensions along which the op has rows.
-Shape row_extents(const Case &c, const Tensor &result) {
-    std::vector<Shape> shapes;
-    for (const Tensor &t : c.in)
-        shapes.push_back(t.shape());
-    const Shape &out = result.shape();
-    return {out.begin(), out.begin() + row_dimensions(c.registered, c.attrs, shapes, out)};
-}
-
 // Returns the rows of input k.
 Tensor rows_of(const Case &c, size_t k, const Tensor &t, const Shape &out, const Rows &rows) {
     const int own = row_dimension_of_input(c.registered, k, t.shape(), out, rows.dimension);
@@ -47,7 +38,10 @@ void compare_rows(const Case &c, const std::string &where, Report &r) {
     std::vector<Tensor> whole = dispatch(c.registered, in, c.attrs);
     const KernelEntry *kernel = kernel_of(c, in);
     const Shape out = whole[0].shape();
-    const Shape extents = row_extents(c, whole[0]);
+    std::vector<Shape> shapes;
+    for (const Tensor &t : in)
+        shapes.push_back(t.shape());
+    const Shape extents = row_extents(c.registered, c.attrs, shapes, out);
     const auto restricted = [&](const Rows &rows) {
         std::vector<Tensor> some;
         for (size_t k = 0; k < in.size(); k++)
