@@ -30,4 +30,11 @@ Func joint_outputs_of_threads(const std::vector<Func> &outputs) {
     return joint;
 }
 
+Func joint_outputs_of_lanes(const std::vector<Func> &outputs) {
+    Func joint = joint_outputs(outputs);
+    for (Func f : outputs)
+        f.compute_at(joint, vector_lane);
+    return joint;
+}
+
 }  // namespace halyard

@@ -71,6 +71,11 @@ Target target_of(const Op &op, const Instance &i) {
     if (i.backend == "ascend" || i.backend == "c99")
         return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
     std::string text = cpu_text(op, i);
+    // One loop for several outputs has many products and sums. LLVM makes other FMAs of them in the
+    // loop over whole vectors than in the one for the rest, so that an element's bits would depend
+    // on its place. Memory takes longer than the instructions that are saved.
+    if (i.backend == "cpu" && op.joins_outputs && op.sig.outputs.size() > 1)
+        text += "-strict_float";
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";
@@ -210,9 +215,7 @@ void Kernel::build() {
     }
 
     if (stores_outputs_jointly()) {
-        results.funcs = op->out = {target.has_gpu_feature()
-                                       ? joint_outputs_of_threads(results.funcs)
-                                       : joint_outputs(results.funcs)};
+        results.funcs = op->out = {joined(results.funcs)};
     }
     pipeline = Pipeline(results.funcs);
     constrain_outputs(results.funcs);
@@ -239,13 +242,19 @@ bool Kernel::holds_half_floats() const {
 }
 
 // Elementwise ops have as many elements of each output, so one launch is enough for all, and so is
-// one loop of a chain.
+// one loop on a CPU, where the op's schedule has to know it.
 bool Kernel::stores_outputs_jointly() const {
     const bool in_one_loop = target.has_gpu_feature() ||
-                             (op->has_edges && instance.backend == "cpu");
+                             (instance.backend == "cpu" && (op->has_edges || op->joins_outputs));
     return in_one_loop && instance.scheduled && instance.adjoint_in.empty() &&
            op->sig.outputs.size() > 1 &&
            std::ranges::all_of(op->sig.outputs, &TensorSpec::any_rank);
+}
+
+Func Kernel::joined(const std::vector<Func> &outputs) const {
+    if (target.has_gpu_feature()) return joint_outputs_of_threads(outputs);
+    // The outputs of a chain don't overwrite its inputs, and don't read each other.
+    return op->has_edges ? joint_outputs(outputs) : joint_outputs_of_lanes(outputs);
 }
 
 bool Kernel::has_matrix_tiles() const {

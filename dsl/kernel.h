@@ -115,6 +115,7 @@ private:
     Results differentiate(const TensorTypes &types);
     void fix_scalars();
     bool stores_outputs_jointly() const;
+    Halide::Func joined(const std::vector<Halide::Func> &outputs) const;
     Halide::Expr zero_of_call() const;
     Arithmetic arithmetic(const TensorTypes &types) const;
     void constrain_outputs(const std::vector<Halide::Func> &funcs);

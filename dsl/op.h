@@ -144,6 +144,9 @@ public:
     std::map<std::string, Halide::Parameter> parameters;
     // True for an op that copies elements without arithmetic: they keep their bits in every dtype.
     bool copies_bits = false;
+    // True for an op whose outputs x[*] are stored in one loop on a CPU. Its CPU schedule arranges
+    // out[0], which stands for all of them, and has a loop `vector_lane` (dsl/joint_outputs.h).
+    bool joins_outputs = false;
     // True for an op that is made of others, between which math::edge() rounds.
     bool has_edges = false;
     int any_rank = elementwise_rank;  // dimensions of x[*] in this kernel

@@ -4,7 +4,7 @@ With --mode graph our graph mode is measured, too, beside our calls op by op, to
 enable_graph_kernel, and with --mode contract graph mode with numerics = "contract".
 
 usage: compare_step.py BUILD_DIR BENCHMARK [pytorch mindspore ...] [--mode pynative|graph|fused|contract] [--threads N] [--rounds N] [--python PATH]
---help lists the benchmarks; the other frameworks have lenet5_step, resnet50_step, resnet50_forward and the chains.
+--help lists the benchmarks; the other frameworks have lenet5_step, resnet50_step, resnet50_forward, bert_layer, adam_200 and the chains.
 """
 import argparse
 import json
@@ -23,7 +23,8 @@ BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet
               "mobilenet_forward": ("resnet_step", None, 3, 0.5),
               "chain_small": ("chain_step", "-small", 9, 0.02), "chain_middle": ("chain_step", "-middle", 9, 0.02),
               "chain_large": ("chain_step", "-large", 9, 0.05), "chain_rms": ("chain_step", "-rms", 9, 0.05),
-              "chain_rms_large": ("chain_step", "-rms-large", 9, 0.05)}
+              "chain_rms_large": ("chain_step", "-rms-large", 9, 0.05), "bert_layer": ("encoder_step", "", 9, 0.1),
+              "adam_200": ("adam_step", "", 9, 0.1)}
 
 
 def ours(build, benchmark, threads, mode):

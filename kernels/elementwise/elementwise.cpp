@@ -27,6 +27,7 @@ std::vector<unsigned> broadcast_patterns(size_t operands) {
 
 Elementwise::Elementwise(const std::string &name, const std::string &signature)
     : Op(name, signature) {
+    joins_outputs = true;
     samples = {"d0=1 d1=1 d2=1",  "d0=2 d1=3 d2=5",  "d0=1 d1=3 d2=17",   "d0=1 d1=1 d2=31",
                "d0=1 d1=1 d2=32", "d0=5 d1=7 d2=33", "d0=1 d1=1 d2=40009"};
     bench = {"d0=1 d1=1 d2=4194304"};
@@ -53,20 +54,16 @@ std::vector<unsigned> Elementwise::patterns() const {
 // tensors stay on one thread, large ones use all threads, and short rows don't become a task each.
 void Elementwise::schedule(const Cpu &cpu) {
     const int chunk = cpu.pick("chunk", {task_elements, 4096, 262144});
-    for (Func y : out.size() > 1 ? out : std::vector<Func>{store()})
-        schedule_output(cpu, y, chunk);
-}
-
-void Elementwise::schedule_output(const Cpu &cpu, Func y, int chunk) {
+    Func y = store();
     const std::vector<Var> dims = y.args();
     const bool in_row_blocks = tiled && dims.size() > 1;
-    Var vec("vec"), lane("lane"), run("run"), i("i"), row("row"), rows("rows");
+    Var vec("vec"), run("run"), i("i"), row("row"), rows("rows");
     const Expr row_elements = max(1, min(chunk, y.output_buffers()[0].dim(0).extent()));
     // The vectors are split off first, then runs of whole vectors. So the guard of a run is a
     // scalar comparison, which Halide turns into the loop's bound.
     y.compute_root()
-        .split(dims[0], vec, lane, cpu.lanes, Tail::GuardWithIf)
-        .vectorize(lane)
+        .split(dims[0], vec, vector_lane, cpu.lanes, Tail::GuardWithIf)
+        .vectorize(vector_lane)
         .split(vec, run, i, chunk / cpu.lanes, Tail::GuardWithIf);
     if (!in_row_blocks) distribute(y, dims, dims.size() > 1 ? dims[1] : run, chunk / row_elements);
     for (unsigned broadcast : patterns()) {
@@ -74,7 +71,8 @@ void Elementwise::schedule_output(const Cpu &cpu, Func y, int chunk) {
         if (in_row_blocks) distribute(dense, dims, dims[1], chunk / row_elements);
     }
     if (!in_row_blocks) return;
-    y.split(dims[1], rows, row, row_block, Tail::GuardWithIf).reorder(lane, row, i, run, rows);
+    y.split(dims[1], rows, row, row_block, Tail::GuardWithIf)
+        .reorder(vector_lane, row, i, run, rows);
     distribute(y, dims, rows, chunk / row_block / row_elements);
 }
 

@@ -37,7 +37,6 @@ struct Elementwise : Op {
 
 private:
     using Var = Halide::Var;
-    void schedule_output(const Cpu &cpu, Func y, int chunk);
     template<class FuncOrStage> void distribute(FuncOrStage &stage, const std::vector<Var> &dims,
                                                 const Var &outer, const Expr &rows_per_task);
     std::vector<unsigned> patterns() const;

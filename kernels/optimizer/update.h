@@ -1,6 +1,6 @@
 // The base of parameter updates, which are in place: output p_out overwrites input p, and so on.
-// The loops of the state run first and read the old p. The loop that overwrites p reads the state's
-// new values where they were stored, so no input is read after it was overwritten.
+// One loop computes all of them: it stores a vector of each when it has computed the last
+// (dsl/joint_outputs.h), so no input is read after it was overwritten.
 //
 // Every rule uses the gradient scale * g + weight_decay * p. `scale` removes a loss scale; the
 // decay is that of an L2 penalty.
