@@ -116,6 +116,9 @@ void merge_duplicates(Graph &graph);
 // them: what computes the result stores it there. Copies stay where more memory would be needed
 // without them, because the place is taken earlier.
 void remove_copies(Graph &graph);
+// Copies the weights of products, x weight^T, into panels of columns, which is the layout that
+// products read; the same bits. For programs, which make such copies when a parameter has changed.
+void pack_weights(Graph &graph);
 // Sets the places where each buffer is used first and last.
 void find_lifetimes(Graph &graph);
 

@@ -27,28 +27,52 @@ std::span<const Pass> passes() {
     return all;
 }
 
+std::span<const Pass> passes_of_programs() {
+    static constexpr std::array all = {Pass{"with_packed_weights", pack_weights},
+                                       Pass{"with_prepared", mark_prepared}};
+    return all;
+}
+
 namespace {
 
-void tell(const char *name, Graph &graph, const PassWatch &watch) {
+// Passes may read the lifetimes of the buffers.
+using Told = std::function<void(const char *name)>;
+
+void run(Graph &graph, const Pass &pass, const Told &told) {
+    pass.run(graph);
     find_lifetimes(graph);
-    if (watch) watch(name, graph);
-    if (thread_watch) thread_watch(name, graph);
+    told(pass.name);
+}
+
+void run_all(Graph &graph, bool is_for_program, const Told &told) {
+    find_lifetimes(graph);
+    told("recorded");
+    for (const Pass &pass : passes())
+        run(graph, pass, told);
+    if (!is_for_program) return;
+    for (const Pass &pass : passes_of_programs())
+        run(graph, pass, told);
+}
+
+Told telling(const Graph &graph, const PassWatch &watch) {
+    return [&graph, &watch](const char *name) {
+        if (watch) watch(name, graph);
+        if (thread_watch) thread_watch(name, graph);
+    };
 }
 
 }  // namespace
 
 void run_passes(Graph &graph, const PassWatch &watch) {
-    tell("recorded", graph, watch);
-    for (const Pass &pass : passes()) {
-        pass.run(graph);
-        tell(pass.name, graph, watch);
-    }
+    run_all(graph, false, telling(graph, watch));
 }
 
 void run_passes_for_program(Graph &graph, const PassWatch &watch) {
-    run_passes(graph, watch);
-    mark_prepared(graph);
-    tell("with_prepared", graph, watch);
+    run_all(graph, true, telling(graph, watch));
+}
+
+void run_passes_again(Graph &graph) {
+    run_all(graph, true, [](const char *) {});
 }
 
 }  // namespace halyard::graph

@@ -15,6 +15,9 @@ struct Pass {
 
 // Returns all passes in their order.
 std::span<const Pass> passes();
+// Returns those that follow if the graph becomes a program: what parameters determine is kept from
+// run to run there (graph/prepare.h).
+std::span<const Pass> passes_of_programs();
 
 // Gets "recorded" with the recorded graph, then each pass's name with the graph after it.
 using PassWatch = std::function<void(const std::string &name, const Graph &graph)>;
@@ -22,9 +25,11 @@ using PassWatch = std::function<void(const std::string &name, const Graph &graph
 // Runs all passes. The watch of this thread's scope is told, too.
 void run_passes(Graph &graph, const PassWatch &watch = {});
 
-// As run_passes(), and marks what a program prepares (graph/prepare.h), which is told as
-// "with_prepared". Graphs for anything but programs have no such marks.
+// As run_passes(), and then those of programs.
 void run_passes_for_program(Graph &graph, const PassWatch &watch = {});
+
+// As run_passes_for_program(), for a graph that is recorded again to be compared: no watch is told.
+void run_passes_again(Graph &graph);
 
 // Sets this thread's watch while it lives. Scopes don't nest.
 class PassWatchScope {

@@ -7,7 +7,6 @@
 #include "graph/fused_kernels.h"
 #include "graph/graph_file.h"
 #include "graph/passes.h"
-#include "graph/prepare.h"
 #include "graph/program.h"
 #include "primitives/autograd/tape.h"
 #include "primitives/context.h"
@@ -138,9 +137,7 @@ std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, c
     std::string what = capture.reason();
     if (what.empty()) {
         Graph again = capture.take();
-        for (const Pass &pass : passes())
-            pass.run(again);
-        mark_prepared(again);
+        run_passes_again(again);
         what = difference(e.unfused(), again);
     }
     if (!what.empty()) {

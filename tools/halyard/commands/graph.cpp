@@ -101,10 +101,10 @@ std::string megabytes(size_t bytes) {
 }
 
 void print_counts(const std::vector<CapturedStage> &stages) {
-    std::printf("%-18s %6s %13s %12s %9s %12s %12s\n", "", "nodes", "temporaries", "prepared",
+    std::printf("%-19s %6s %13s %12s %9s %12s %12s\n", "", "nodes", "temporaries", "prepared",
                 "in place", "arena", "at least");
     for (const CapturedStage &s : stages) {
-        std::printf("%-18s %6zu %13s %12s %9zu %12s %12s\n", s.name.c_str(), s.nodes,
+        std::printf("%-19s %6zu %13s %12s %9zu %12s %12s\n", s.name.c_str(), s.nodes,
                     megabytes(s.temporaries).c_str(), megabytes(s.prepared).c_str(),
                     s.memory.in_place, megabytes(s.memory.bytes).c_str(),
                     megabytes(s.memory.lower_bound).c_str());
@@ -176,9 +176,9 @@ int show_file(const GraphRequest &o, const CLI::App &sub) {
 
 std::vector<std::string> stage_names() {
     std::vector<std::string> all{"recorded"};
-    for (const graph::Pass &pass : graph::passes())
-        all.emplace_back(pass.name);
-    all.emplace_back(last_stage);
+    for (const std::span<const graph::Pass> passes : {graph::passes(), graph::passes_of_programs()})
+        for (const graph::Pass &pass : passes)
+            all.emplace_back(pass.name);
     return all;
 }
 

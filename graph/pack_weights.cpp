@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "graph/graph.h"
+#include "graph/prepare.h"
+#include "graph/uses.h"
+#include "graph/view.h"
+
+namespace halyard::graph {
+namespace {
+
+// Returns the columns of a panel, which are full tiles (kernels/contraction/panel_product.cpp): of
+// four vectors where there are 32 registers, else of three.
+int64_t columns_of_panel() {
+    const bool has_16_registers = active_isa() == Isa::baseline || active_isa() == Isa::avx2;
+    return has_16_registers ? 48 : 64;
+}
+
+// Fewer rows have another order of sums (dot_row). With more, packing in each call costs little.
+constexpr int64_t least_rows = 8, most_rows = 1024;
+
+// Returns the shape as rows of the last dimension.
+Shape with_rank_two(const Shape &s) {
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < s.rank(); d++)
+        rows *= s[d];
+    return {rows, s[s.rank() - 1]};
+}
+
+View reshaped(View v, const Shape &shape) {
+    v.shape = shape;
+    v.strides = dense_strides(shape);
+    return v;
+}
+
+// Packs the weights of one graph.
+class Packer {
+public:
+    explicit Packer(Graph &graph)
+        : g_(graph), uses_(graph), of_parameters_(nodes_of_parameters(graph)) {}
+
+    void run() {
+        std::vector<Node> nodes;
+        for (size_t k = 0; k < g_.nodes.size(); k++) {
+            if (!of_parameters_[k] && multiplies_by_a_weight(g_.nodes[k]))
+                std::ranges::move(nodes_for(g_.nodes[k]), std::back_inserter(nodes));
+            else
+                nodes.push_back(std::move(g_.nodes[k]));
+        }
+        g_.nodes = std::move(nodes);
+    }
+
+private:
+    static bool has(const Node &n, const char *attribute, int64_t value) {
+        const int place = n.attrs->find(attribute);
+        return place >= 0 && n.attrs->integer(size_t(place)) == value;
+    }
+
+    // Returns true for matmul, and for dense without an activation.
+    static bool is_product(const Node &n) {
+        if (n.kind != Node::Kind::call) return false;
+        return n.name == "matmul" ||
+               (n.name == "dense_kernel" && has(n, "activation", 0) && is_dense(n.in[2]));
+    }
+
+    bool multiplies_by_a_weight(const Node &n) const {
+        if (!is_product(n) || !has(n, "transpose_a", 0) || !has(n, "transpose_b", 1)) return false;
+        const View &x = n.in[0];
+        const View &weight = n.in[1];
+        if (x.dtype != DType::f32 || x.shape.rank() < 2 || weight.shape.rank() != 2) return false;
+        if (!is_dense(x) || !is_dense(weight) || !is_dense(n.out[0])) return false;
+        const int64_t rows = with_rank_two(x.shape)[0];
+        return rows >= least_rows && rows <= most_rows && weight.shape.elements() > 0 &&
+               weight.shape[0] % columns_ == 0 && is_of_parameters(weight);
+    }
+
+    bool is_of_parameters(const View &v) const {
+        const std::vector<size_t> &writers = uses_.writers[size_t(v.buffer)];
+        if (writers.empty()) return g_.buffers[size_t(v.buffer)].role == Role::captured;
+        return std::ranges::all_of(writers, [&](size_t k) { return of_parameters_[k]; });
+    }
+
+    // Returns the copy that makes the panels, if no earlier product has them, the product with
+    // them, and the sum with dense's bias.
+    std::vector<Node> nodes_for(const Node &n) {
+        std::vector<Node> made;
+        const View panels = panels_of(n.in[1], n.part, made);
+        const Shape rows = with_rank_two(n.in[0].shape);
+        const Shape in_panels{rows[0], panels.shape[0], panels.shape[2]};
+        Node product = call("panel_product", n.part);
+        product.in = {reshaped(n.in[0], rows), panels};
+        if (n.name == "matmul") {
+            product.out = {reshaped(n.out[0], in_panels)};
+            made.push_back(std::move(product));
+            return made;
+        }
+        product.out = {temporary(in_panels, n.out[0].dtype)};
+        Node sum = call("add", n.part);
+        sum.in = {reshaped(product.out[0], n.out[0].shape), n.in[2]};
+        sum.out = n.out;
+        made.push_back(std::move(product));
+        made.push_back(std::move(sum));
+        return made;
+    }
+
+    static Node call(const char *op, const std::string &part) {
+        Node n;
+        n.op = &registry().at(op);
+        n.name = op;
+        n.part = part;
+        n.attrs.emplace(n.op->record);
+        return n;
+    }
+
+    View temporary(const Shape &shape, DType dtype) {
+        Buffer b;
+        b.bytes = size_t(shape.elements()) * bytes_of(dtype);
+        g_.buffers.push_back(std::move(b));
+        return {int(g_.buffers.size()) - 1, 0, shape, dense_strides(shape), dtype};
+    }
+
+    View panels_of(const View &weight, const std::string &part, std::vector<Node> &made) {
+        const auto packed = std::ranges::find(packed_, weight, &std::pair<View, View>::first);
+        if (packed != packed_.end()) return packed->second;
+        const int64_t terms = weight.shape[1];
+        View transposed = weight;
+        transposed.shape = {weight.shape[0] / columns_, terms, columns_};
+        transposed.strides = {columns_ * terms, 1, terms};
+        Node copy;
+        copy.kind = Node::Kind::copy;
+        copy.name = "copy";
+        copy.part = part;
+        copy.in = {transposed};
+        copy.out = {temporary(transposed.shape, weight.dtype)};
+        packed_.emplace_back(weight, copy.out[0]);
+        made.push_back(std::move(copy));
+        return packed_.back().second;
+    }
+
+    Graph &g_;
+    const int64_t columns_ = columns_of_panel();
+    const Uses uses_;                            // before anything is packed
+    const std::vector<char> of_parameters_;      // by node, likewise
+    std::vector<std::pair<View, View>> packed_;  // weights and their panels
+};
+
+}  // namespace
+
+void pack_weights(Graph &graph) {
+    // An argument that the graph writes may be a weight.
+    const bool writes_arguments = std::ranges::any_of(graph.nodes, [&](const Node &n) {
+        return std::ranges::any_of(n.out, [&](const View &v) {
+            return graph.buffers[size_t(v.buffer)].role == Role::input;
+        });
+    });
+    if (!writes_arguments) Packer(graph).run();
+}
+
+}  // namespace halyard::graph
