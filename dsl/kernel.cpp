@@ -73,7 +73,8 @@ Target target_of(const Op &op, const Instance &i) {
     std::string text = cpu_text(op, i);
     // One loop for several outputs has many products and sums. LLVM makes other FMAs of them in the
     // loop over whole vectors than in the one for the rest, so that an element's bits would depend
-    // on its place. Memory takes longer than the instructions that are saved.
+    // on its place. Updates of large tensors wait for memory, not for the instructions that FMAs
+    // would save.
     if (i.backend == "cpu" && op.joins_outputs && op.sig.outputs.size() > 1)
         text += "-strict_float";
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
