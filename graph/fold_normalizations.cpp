@@ -126,23 +126,10 @@ private:
     // Returns an elementwise call of two tensors, the first of which has the result's shape, with a
     // new temporary for the result.
     Node call(const char *op, const View &a, const View &b, const std::string &part) {
-        Node n;
-        n.op = &registry().at(op);
-        n.name = op;
-        n.part = part;
-        n.attrs.emplace(n.op->record);
+        Node n = call_of(op, part);
         n.in = {a, b};
-        n.out = {{int(g_.buffers.size()), 0, a.shape, dense_strides(a.shape), a.dtype}};
-        Buffer result;
-        result.bytes = size_t(a.shape.elements()) * bytes_of(a.dtype);
-        g_.buffers.push_back(std::move(result));
+        n.out = {add_temporary(g_, a.shape, a.dtype)};
         return n;
-    }
-
-    static View reshaped(View v, const Shape &shape) {
-        v.shape = shape;
-        v.strides = dense_strides(shape);
-        return v;
     }
 
     // Returns weight' = weight scale, bias = offset - mean scale, and the convolution with them.

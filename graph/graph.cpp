@@ -15,6 +15,22 @@ bool is_visible(const Buffer &b) {
 
 }  // namespace
 
+Node call_of(const char *op, const std::string &part) {
+    Node n;
+    n.op = &registry().at(op);
+    n.name = op;
+    n.part = part;
+    n.attrs.emplace(n.op->record);
+    return n;
+}
+
+View add_temporary(Graph &graph, const Shape &shape, DType dtype) {
+    Buffer b;
+    b.bytes = size_t(shape.elements()) * bytes_of(dtype);
+    graph.buffers.push_back(std::move(b));
+    return {int(graph.buffers.size()) - 1, 0, shape, dense_strides(shape), dtype};
+}
+
 void remove_dead_nodes(Graph &graph) {
     std::vector<char> read(graph.buffers.size());
     for (size_t k = 0; k < read.size(); k++)

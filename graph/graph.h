@@ -102,6 +102,11 @@ struct Graph {
     int draws = 0;  // draws of the default generator in a run
 };
 
+// Returns a call of the op with its default attributes and no tensors yet. `part` is Node::part.
+Node call_of(const char *op, const std::string &part);
+// Adds a temporary, and returns the dense view of all of it.
+View add_temporary(Graph &graph, const Shape &shape, DType dtype);
+
 // Removes nodes whose results nobody reads. Steps on the host stay, because they check values.
 void remove_dead_nodes(Graph &graph);
 // Makes buffers that are only filled constants.

@@ -28,12 +28,6 @@ Shape with_rank_two(const Shape &s) {
     return {rows, s[s.rank() - 1]};
 }
 
-View reshaped(View v, const Shape &shape) {
-    v.shape = shape;
-    v.strides = dense_strides(shape);
-    return v;
-}
-
 // Packs the weights of one graph.
 class Packer {
 public:
@@ -88,36 +82,20 @@ private:
         const View panels = panels_of(n.in[1], n.part, made);
         const Shape rows = with_rank_two(n.in[0].shape);
         const Shape in_panels{rows[0], panels.shape[0], panels.shape[2]};
-        Node product = call("panel_product", n.part);
+        Node product = call_of("panel_product", n.part);
         product.in = {reshaped(n.in[0], rows), panels};
         if (n.name == "matmul") {
             product.out = {reshaped(n.out[0], in_panels)};
             made.push_back(std::move(product));
             return made;
         }
-        product.out = {temporary(in_panels, n.out[0].dtype)};
-        Node sum = call("add", n.part);
+        product.out = {add_temporary(g_, in_panels, n.out[0].dtype)};
+        Node sum = call_of("add", n.part);
         sum.in = {reshaped(product.out[0], n.out[0].shape), n.in[2]};
         sum.out = n.out;
         made.push_back(std::move(product));
         made.push_back(std::move(sum));
         return made;
-    }
-
-    static Node call(const char *op, const std::string &part) {
-        Node n;
-        n.op = &registry().at(op);
-        n.name = op;
-        n.part = part;
-        n.attrs.emplace(n.op->record);
-        return n;
-    }
-
-    View temporary(const Shape &shape, DType dtype) {
-        Buffer b;
-        b.bytes = size_t(shape.elements()) * bytes_of(dtype);
-        g_.buffers.push_back(std::move(b));
-        return {int(g_.buffers.size()) - 1, 0, shape, dense_strides(shape), dtype};
     }
 
     View panels_of(const View &weight, const std::string &part, std::vector<Node> &made) {
@@ -132,7 +110,7 @@ private:
         copy.name = "copy";
         copy.part = part;
         copy.in = {transposed};
-        copy.out = {temporary(transposed.shape, weight.dtype)};
+        copy.out = {add_temporary(g_, transposed.shape, weight.dtype)};
         packed_.emplace_back(weight, copy.out[0]);
         made.push_back(std::move(copy));
         return packed_.back().second;

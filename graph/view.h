@@ -10,6 +10,9 @@ namespace halyard::graph {
 // Returns true if the view's elements lie one after the other, in row-major order.
 bool is_dense(const View &v);
 
+// Returns a dense view with another shape of as many elements.
+View reshaped(View v, const Shape &shape);
+
 // Returns true if the view has all elements of its buffer, in row-major order.
 bool is_whole(const View &v, const Buffer &b);
 

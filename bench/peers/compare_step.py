@@ -68,6 +68,8 @@ def main():
     ending = BENCHMARKS[args.benchmark][1]
     if ending is None and args.frameworks:
         parser.error(f"the other frameworks' scripts don't have {args.benchmark}")
+    if args.benchmark == "adam_200" and args.mode != "pynative":
+        parser.error(f"--mode {args.mode} does nothing with adam_200, which calls the optimiser op by op")
     if not args.frameworks:
         args.frameworks = [] if ending is None else ["pytorch"]
     results = {}

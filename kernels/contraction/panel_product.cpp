@@ -3,7 +3,7 @@
 // kernel. The sums have the bits of matmul's: blocks of the same size in the same order.
 #include <cmath>
 
-#include "dsl/op.h"
+#include "kernels/contraction/product.h"
 
 namespace halyard {
 namespace {
@@ -42,13 +42,6 @@ struct PanelProduct : Op {
         c(j, p, i) = sum(j, i, p);
     }
 
-    // As matmul's (product.cpp), whose bits graph mode has to keep.
-    Func sum_in_blocks(const Cpu &cpu) {
-        const int block = cpu.has_avx512() ? cpu.pick("block_k", {128, 256, 64})
-                                           : cpu.pick("block_k", {256, 128, 512});
-        return sum.update().split(k, ko, ki, block, Tail::GuardWithIf).rfactor(ko, u);
-    }
-
     // A tile of rows and columns of a panel stays in registers. The tiles of a strip of rows read
     // the same panel.
     void schedule_tiles(const Cpu &cpu) {
@@ -58,7 +51,7 @@ struct PanelProduct : Op {
         const int rows = cpu.pick(tile_rows, {4});
         Func out = store();
         Var jo, ji, io, ii, strip;
-        Func block_sum = sum_in_blocks(cpu);
+        Func block_sum = sum_in_blocks(cpu, sum, k, ko, ki, u);
         out.split(var(0), jo, ji, columns, Tail::ShiftInwards)
             .split(var(2), io, ii, rows, Tail::ShiftInwards);
         out.split(io, strip, io, cpu.pick("strip", {22, 43, 11}), Tail::GuardWithIf)
@@ -80,7 +73,7 @@ struct PanelProduct : Op {
         const int v = cpu.lanes;
         Func out = store();
         Var jo, ji;
-        Func block_sum = sum_in_blocks(cpu);
+        Func block_sum = sum_in_blocks(cpu, sum, k, ko, ki, u);
         out.split(var(0), jo, ji, v, Tail::GuardWithIf)
             .reorder(ji, jo, var(1), var(2))
             .vectorize(ji, v, Tail::Predicate);

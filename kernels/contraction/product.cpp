@@ -16,6 +16,13 @@ void run_in_parallel(Halide::Stage stage, const std::vector<Halide::Var> &loops)
 
 }  // namespace
 
+Halide::Func sum_in_blocks(const Cpu &cpu, Halide::Func sum, const Halide::RDom &k,
+                           const Halide::RVar &ko, const Halide::RVar &ki, const Halide::Var &u) {
+    const int block = cpu.has_avx512() ? cpu.pick("block_k", {128, 256, 64})
+                                       : cpu.pick("block_k", {256, 128, 512});
+    return sum.update().split(k, ko, ki, block, Halide::TailStrategy::GuardWithIf).rfactor(ko, u);
+}
+
 Product::Product(const std::string &n, const std::string &text) : Op(n, text) {
     flag("transpose_a", false);
     flag("transpose_b", false);
@@ -513,12 +520,8 @@ void Product::schedule(const Cpu &cpu) {
     out.specialize(dense);
 }
 
-// Splits the sum over k: the products of a block are summed in registers, then the blocks' sums are
-// added. That bounds the error, which otherwise grows with k. Returns the Func of the blocks' sums.
 Halide::Func Product::sum_in_blocks(const Cpu &cpu) {
-    const int block = cpu.has_avx512() ? cpu.pick("block_k", {128, 256, 64})
-                                       : cpu.pick("block_k", {256, 128, 512});
-    return sum.update().split(k, ko, ki, block, Tail::GuardWithIf).rfactor(ko, u);
+    return halyard::sum_in_blocks(cpu, sum, k, ko, ki, u);
 }
 
 // Divides c into tiles: jo and io are the tile's column and row. The tiles below one panel of b

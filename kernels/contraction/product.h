@@ -13,6 +13,13 @@ struct ProductDims {
     Dim m{"m"}, n{"n"}, k{"k"};
 };
 
+// Splits the sum over k into blocks: the products of a block are summed in registers, then the
+// blocks' sums are added. That bounds the error, which otherwise grows with k. ko is the loop over
+// blocks, ki that within one. Returns the Func of the blocks' sums, with ko's index u. Ops whose
+// results have the bits of matmul's take the blocks from here.
+Halide::Func sum_in_blocks(const Cpu &cpu, Halide::Func sum, const Halide::RDom &k,
+                           const Halide::RVar &ko, const Halide::RVar &ki, const Halide::Var &u);
+
 struct Product : Op {
     // The signature begins with the inputs a[..g,m,k] b[..g,k,n] and has the output c[..g,m,n].
     // Either operand may be transposed.

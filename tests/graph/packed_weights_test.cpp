@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "graph/passes.h"
 #include "graph/prepare.h"
 #include "graph/program.h"
 #include "nn/dense.h"
@@ -18,12 +17,6 @@
 
 namespace halyard {
 namespace {
-
-graph::Graph graph_for_program(const Computation &f, const Tensors &arguments) {
-    graph::Graph g = recorded(f, arguments);
-    graph::run_passes_for_program(g);
-    return g;
-}
 
 // Returns the numbers of products with panels and of prepared copies.
 std::pair<size_t, size_t> products_and_copies(const graph::Graph &g) {

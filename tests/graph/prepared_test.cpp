@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/passes.h"
 #include "graph/prepare.h"
 #include "graph/program.h"
 #include "nn/activation.h"
@@ -23,12 +22,6 @@
 namespace halyard {
 namespace {
 
-graph::Graph prepared_graph(const Computation &f, const Tensors &arguments) {
-    graph::Graph g = recorded(f, arguments);
-    graph::run_passes_for_program(g);
-    return g;
-}
-
 // A function x gain / sqrt(variance + 1) of two parameters, and its program.
 struct Scaled {
     Tensor variance = tensor_of({8}, 3) * tensor_of({8}, 3);
@@ -37,7 +30,7 @@ struct Scaled {
     Computation f = [this](std::span<const Tensor> in) {
         return Tensors{in[0] * (gain * F::rsqrt(variance + 1.0))};
     };
-    graph::Program program{prepared_graph(f, {x})};
+    graph::Program program{graph_for_program(f, {x})};
     Tensor arena = graph::memory_of(std::max<size_t>(program.memory().bytes, 1));
 
     Scaled() = default;
@@ -107,7 +100,7 @@ TEST(Prepared, GroupsRunOnTheirOwn) {
         return Tensors{in[0] * F::exp(p) + F::exp(F::tanh(q))};
     };
     const Tensor x = tensor_of({8}, 3);
-    graph::Program program(prepared_graph(f, {x}));
+    graph::Program program(graph_for_program(f, {x}));
     const Tensor arena = graph::memory_of(std::max<size_t>(program.memory().bytes, 1));
     const auto nodes_of_run = [&] {
         const int64_t before = program.prepared_nodes();
@@ -123,7 +116,7 @@ TEST(Prepared, GroupsRunOnTheirOwn) {
 }
 
 size_t prepared_nodes(const Computation &f, const Tensors &arguments) {
-    const graph::Graph g = prepared_graph(f, arguments);
+    const graph::Graph g = graph_for_program(f, arguments);
     return size_t(std::ranges::count_if(
         g.nodes, [&](const graph::Node &n) { return graph::is_prepared(g, n); }));
 }
@@ -280,7 +273,7 @@ TEST_F(FoldedNorms, LeaveWhatIsReadTwice) {
         return Tensors{norm(y) + y};
     };
     set_context({.mode = PYNATIVE_MODE, .numerics = "contract"});
-    const graph::Graph g = prepared_graph(f, {tensor_of({1, 3, 5, 5}, 1)});
+    const graph::Graph g = graph_for_program(f, {tensor_of({1, 3, 5, 5}, 1)});
     EXPECT_NE(text_of(g).find("normalize_kernel"), std::string::npos);
 }
 

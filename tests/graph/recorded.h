@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/capture.h"
+#include "graph/passes.h"
 
 namespace halyard {
 
@@ -26,6 +27,13 @@ inline graph::Graph recorded(const Computation &f, const Tensors &arguments) {
     capture.run(f);
     EXPECT_EQ(capture.reason(), "");
     return capture.take();
+}
+
+// As recorded(), after the passes that make it a program's.
+inline graph::Graph graph_for_program(const Computation &f, const Tensors &arguments) {
+    graph::Graph g = recorded(f, arguments);
+    graph::run_passes_for_program(g);
+    return g;
 }
 
 }  // namespace halyard

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "graph/passes.h"
 #include "graph/program.h"
 #include "primitives/autograd/tape.h"
 #include "primitives/operators.h"
@@ -26,12 +25,6 @@ struct Limits {
     Limits(const Limits &) = delete;
     Limits &operator=(const Limits &) = delete;
 };
-
-graph::Graph graph_for_program(const Computation &f, const Tensors &arguments) {
-    graph::Graph g = recorded(f, arguments);
-    graph::run_passes_for_program(g);
-    return g;
-}
 
 // Returns the texts of the loops that small tensors have.
 std::vector<std::string> loops_of(const Computation &f, const Tensors &arguments,
