@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "registry/dispatch/planner.h"
+
 namespace halyard::graph {
 namespace {
 
@@ -22,6 +24,13 @@ Node call_of(const char *op, const std::string &part) {
     n.part = part;
     n.attrs.emplace(n.op->record);
     return n;
+}
+
+Plan plan_of(const Node &call) {
+    std::vector<OperandMeta> metas;
+    for (const View &v : call.in)
+        metas.push_back({v.dtype, v.shape, v.strides});
+    return make_plan(*call.op, metas, *call.attrs);
 }
 
 View add_temporary(Graph &graph, const Shape &shape, DType dtype) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "registry/dispatch/plan.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/call_listener.h"
@@ -104,6 +105,8 @@ struct Graph {
 
 // Returns a call of the op with its default attributes and no tensors yet. `part` is Node::part.
 Node call_of(const char *op, const std::string &part);
+// Returns how a call is planned. Throws what make_plan() throws.
+Plan plan_of(const Node &call);
 // Adds a temporary, and returns the dense view of all of it.
 View add_temporary(Graph &graph, const Shape &shape, DType dtype);
 

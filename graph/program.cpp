@@ -10,7 +10,6 @@
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/runtime.h"
-#include "registry/dispatch/planner.h"
 #include "registry/dispatch/run_plan.h"
 #include "registry/tensor/host_step.h"
 
@@ -194,12 +193,7 @@ void Program::prepare(const Node &n) {
         add(v, s.in, s.changing_in);
     for (const View &v : n.out)
         add(v, s.out, s.changing_out);
-    if (n.kind == Node::Kind::call) {
-        std::vector<OperandMeta> metas;
-        for (const View &v : n.in)
-            metas.push_back({v.dtype, v.shape, v.strides});
-        s.plan = std::make_shared<const Plan>(make_plan(*n.op, metas, *n.attrs));
-    }
+    if (n.kind == Node::Kind::call) s.plan = std::make_shared<const Plan>(plan_of(n));
     s.is_prepared = is_prepared(graph_, n);
     steps_.push_back(std::move(s));
 }

@@ -10,7 +10,6 @@
 #include "graph/view.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/call_rows.h"
-#include "registry/dispatch/planner.h"
 
 namespace halyard::graph {
 namespace {
@@ -280,10 +279,7 @@ private:
 
     // Returns the kernel that the host runs for a call; null if it isn't one alone.
     static const KernelEntry *kernel_of(const Node &n) {
-        std::vector<OperandMeta> metas;
-        for (const View &v : n.in)
-            metas.push_back({v.dtype, v.shape, v.strides});
-        const Plan plan = make_plan(*n.op, metas, *n.attrs);
+        const Plan plan = plan_of(n);
         const auto is_copied = [](const Plan::Buffer &b) { return !b.copy_order.empty(); };
         const bool is_alone = !plan.converted && !plan.on_device && !plan.simulated &&
                               std::ranges::none_of(plan.inputs, is_copied) &&

@@ -75,24 +75,11 @@ struct Conv2dClamp : Conv2d {
 
     bool epilogue_reads_map() const override { return shortcut; }
     Expr epilogue(const Expr &value) const override {
-        const Expr sum = value + bias(c) + (shortcut ? z(x, y, c, n) : 0_r);
-        return select(sum < low, low, select(sum > high, high, sum));  // NaN stays
+        return clamped_sum(value, bias(c), shortcut ? z(x, y, c, n) : Expr(), low, high);
     }
     void reference(Problem &p) const override {
         Conv2d::reference(p);
-        Array &out = p("y");
-        Array &size = p.abs_sum["y"];
-        const size_t plane = size_t(p["oh"] * p["ow"]);
-        for (size_t i = 0; i < out.v.size(); i++) {
-            const double b = p("bias").v[i / plane % size_t(p["o"])];
-            const double more = shortcut ? p("z").v[i] : 0;
-            const double sum = out.v[i] + b + more;
-            size.v[i] += std::fabs(b) + std::fabs(more);
-            out.v[i] = sum < p.real("low")    ? p.real("low")
-                       : sum > p.real("high") ? p.real("high")
-                                              : sum;
-            if (std::isnan(sum)) size.v[i] = 0;
-        }
+        clamp_sums(p, p["o"], p["oh"] * p["ow"]);
     }
 };
 

@@ -213,4 +213,29 @@ void Convolution::excuse(Problem &p, const std::string &output, bool tiles,
     }
 }
 
+Halide::Expr clamped_sum(const Halide::Expr &value, const Halide::Expr &bias,
+                         const Halide::Expr &shortcut, const Halide::Expr &low,
+                         const Halide::Expr &high) {
+    Halide::Expr sum = value + bias;
+    if (shortcut.defined()) sum += shortcut;
+    sum = Halide::strict_float(sum);
+    return select(sum < low, low, select(sum > high, high, sum));
+}
+
+void clamp_sums(Problem &p, int64_t channels, int64_t pixels) {
+    Array &out = p("y");
+    Array &magnitude = p.abs_sum["y"];
+    const auto shortcut = p.tensors.find("z");
+    const double low = p.real("low");
+    const double high = p.real("high");
+    for (size_t i = 0; i < out.v.size(); i++) {
+        const double bias = p("bias").v[i / size_t(pixels) % size_t(channels)];
+        const double more = shortcut == p.tensors.end() ? 0 : shortcut->second.v[i];
+        const double sum = out.v[i] + bias + more;
+        magnitude.v[i] += std::fabs(bias) + std::fabs(more);
+        out.v[i] = sum < low ? low : sum > high ? high : sum;
+        if (std::isnan(sum)) magnitude.v[i] = 0;
+    }
+}
+
 }  // namespace halyard

@@ -130,6 +130,16 @@ private:
     void declare_problems();
 };
 
+// The epilogue of convolutions with a bias, perhaps a shortcut (undefined if there is none), and an
+// activation that clamps its argument: the sum of the three, held to low and high; NaN stays. It is
+// strict, so that all kernels round alike.
+Halide::Expr clamped_sum(const Halide::Expr &value, const Halide::Expr &bias,
+                         const Halide::Expr &shortcut, const Halide::Expr &low,
+                         const Halide::Expr &high);
+// The same for the reference's output y[.., channels, pixels], and for its magnitudes. `z` of the
+// problem is the shortcut, if there is one.
+void clamp_sums(Problem &p, int64_t channels, int64_t pixels);
+
 // A variant of a convolution or of one of its gradients, O.
 template<class O> class ConvolutionVariant : public Implementation {
 public:

@@ -1,5 +1,5 @@
-// Weights that a program packs into panels: which ones, and that products keep their bits. 192
-// columns are full panels on every instruction set.
+// Weights that a program packs into panels: which ones, and that products and convolutions keep
+// their bits. 192 columns are full panels on every instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,14 +13,16 @@
 #include "primitives/context.h"
 #include "primitives/operators.h"
 #include "primitives/ops.h"
+#include "registry/dispatch/dispatch.h"
 #include "tests/graph/recorded.h"
 
 namespace halyard {
 namespace {
 
-// Returns the numbers of products with panels and of prepared copies.
+// Returns the numbers of products and convolutions with panels and of prepared copies.
 std::pair<size_t, size_t> products_and_copies(const graph::Graph &g) {
-    const auto products = std::ranges::count(g.nodes, "panel_product", &graph::Node::name);
+    const auto products = std::ranges::count_if(
+        g.nodes, [](const graph::Node &n) { return n.name.starts_with("panel_"); });
     const auto copies = std::ranges::count_if(g.nodes, [&](const graph::Node &n) {
         return n.kind == graph::Node::Kind::copy && graph::is_prepared(g, n);
     });
@@ -130,6 +132,62 @@ TEST(PackedWeights, LeavesOtherProducts) {
         return Tensors{F::dense(in[0], weight, Tensor::zeros({192}), F::Activation::gelu)};
     };
     EXPECT_EQ(packed(activated, {tensor_of({8, 5}, 1)}), Counts(0, 0));
+}
+
+TEST(PackedWeights, ConvolutionsKeepTheirBits) {
+    for (const Shape &map :
+         {Shape{1, 96, 7, 7}, {2, 100, 6, 17}, {1, 130, 14, 14}, {3, 97, 1, 32}}) {
+        for (const int64_t filters : {32, 192}) {
+            SCOPED_TRACE(map.text());
+            const Tensor weight = tensor_of({filters, map[1], 1, 1}, 2);
+            expect_same_bits(
+                [&](std::span<const Tensor> in) {
+                    return Tensors{F::relu(F::conv2d(in[0], weight))};
+                },
+                tensor_of(map, 1));
+        }
+    }
+}
+
+TEST(PackedWeights, ConvolutionsWithAnEpilogueKeepTheirBits) {
+    const Tensor weight = tensor_of({64, 97, 1, 1}, 2);
+    const Tensor bias = tensor_of({64}, 3);
+    const Tensor shortcut = tensor_of({2, 64, 7, 7}, 4);
+    const Tensor x = tensor_of({2, 97, 7, 7}, 1);
+    const auto clamped = [](const char *name, const Tensors &in) {
+        const RegisteredOp &op = registry().at(name);
+        return F::exp(dispatch1(op, in, Attrs(op.record, {{"low", -0.25}, {"high", 0.5}})));
+    };
+    expect_same_bits(
+        [&](std::span<const Tensor> in) {
+            return Tensors{clamped("conv2d_bias_clamp", {in[0], weight, bias})};
+        },
+        x);
+    expect_same_bits(
+        [&](std::span<const Tensor> in) {
+            return Tensors{clamped("conv2d_bias_add_clamp", {in[0], weight, bias, shortcut})};
+        },
+        x);
+}
+
+TEST(PackedWeights, LeavesOtherConvolutions) {
+    const auto convolution = [](const Shape &x, const Shape &weight_shape,
+                                const Ints &stride = {1, 1}, int64_t group = 1) {
+        const Tensor weight = tensor_of(weight_shape, 1);
+        const Computation f = [=](std::span<const Tensor> in) {
+            return Tensors{F::conv2d(in[0], weight, stride, ops::Conv2D::PadMode::valid,
+                                     {0, 0, 0, 0}, {1, 1}, group)};
+        };
+        return packed(f, {tensor_of(x, 2)});
+    };
+    EXPECT_EQ(convolution({1, 96, 7, 7}, {64, 96, 1, 1}), Counts(1, 1));
+    EXPECT_EQ(convolution({1, 95, 7, 7}, {64, 95, 1, 1}), Counts(0, 0));
+    EXPECT_EQ(convolution({1, 96, 7, 7}, {65, 96, 1, 1}), Counts(0, 0));
+    EXPECT_EQ(convolution({1, 96, 2, 3}, {64, 96, 1, 1}), Counts(0, 0));  // another kernel
+    EXPECT_EQ(convolution({1, 96, 21, 20}, {64, 96, 1, 1}), Counts(0, 0));
+    EXPECT_EQ(convolution({1, 96, 7, 7}, {64, 96, 3, 3}), Counts(0, 0));
+    EXPECT_EQ(convolution({1, 96, 14, 14}, {64, 96, 1, 1}, {2, 2}), Counts(0, 0));
+    EXPECT_EQ(convolution({1, 192, 7, 7}, {64, 96, 1, 1}, {1, 1}, 2), Counts(0, 0));
 }
 
 TEST(PackedWeights, TrainedWeightsAreNotPacked) {
