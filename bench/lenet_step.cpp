@@ -1,7 +1,9 @@
 // Measures a training step of LeNet-5 with batch 32: forward, backward, Momentum; op by op, or with
 // HALYARD_MODE=GRAPH_MODE captured. lenet5_sink makes the same steps in calls of 100, lenet5_nadam,
-// lenet5_lamb and lenet5_asgd have other updates. The network of dense_step and dense_sink is so
-// small that what is around its kernels takes most of the time.
+// lenet5_lamb and lenet5_asgd have other updates. lenet5_new_batch measures calls with a batch size
+// that no call had before: graph mode records them. lenet5_empty_sink is lenet5_sink with kernels
+// that do nothing, so that what is around them is left. The network of dense_step and dense_sink is
+// so small that what is around its kernels takes most of the time.
 // `--benchmark_repetitions=9` gives a median. bench/peers/compare_step.py interleaves it with other
 // frameworks.
 #include <benchmark/benchmark.h>
@@ -14,6 +16,7 @@
 #include "nn/optimizer_adaptive.h"
 #include "nn/wrap.h"
 #include "primitives/random.h"
+#include "registry/dispatch/registry.h"
 
 namespace halyard {
 namespace {
@@ -83,6 +86,29 @@ void lenet5_step(benchmark::State &state) {
 void lenet5_sink(benchmark::State &state) {
     run_sinks(state, lenet5(momentum));
 }
+// No repetition has a size of an earlier one, whose plans are kept.
+void lenet5_new_batch(benchmark::State &state) {
+    const Training t = lenet5(momentum);
+    static int64_t size = 32;
+    for (auto _ : state) {
+        state.PauseTiming();
+        size++;
+        const Tensor data = Tensor::full({size, 1, 32, 32}, 0.5);
+        const Tensor labels = Tensor::zeros({size}, DType::i32);
+        state.ResumeTiming();
+        benchmark::DoNotOptimize(t.step(data, labels));
+    }
+}
+// No benchmark after it would have kernels.
+void lenet5_empty_sink(benchmark::State &state) {
+    for (const RegisteredOp *op : registry().ops()) {
+        for (KernelEntry kernel : op->kernels) {
+            kernel.fn = [](void **) { return 0; };
+            registry().replace_kernel(kernel);
+        }
+    }
+    run_sinks(state, lenet5(momentum));
+}
 void dense_step(benchmark::State &state) {
     run_steps(state, small());
 }
@@ -107,8 +133,10 @@ BENCHMARK(lenet5_sink)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(lenet5_nadam)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(lenet5_lamb)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(lenet5_asgd)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(lenet5_new_batch)->Iterations(3)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(dense_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(dense_sink)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(lenet5_empty_sink)->UseRealTime()->Unit(benchmark::kMicrosecond);  // the last one
 
 }  // namespace
 }  // namespace halyard

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "graph/draw_words.h"
+#include "graph/memory_plan.h"
 #include "registry/base/text.h"
+#include "registry/tensor/memory.h"
 
 namespace halyard::graph {
 
@@ -249,10 +251,15 @@ std::vector<Node> Capture::recorded_apart(std::span<const Tensor> written,
     const size_t buffers = graph_.buffers.size();
     const size_t draws = draws_.size();
     const std::vector<State> states = states_;
+    size_t bytes = 0;
+    for (const Tensor &t : written)
+        bytes += t.bytes();
+    if (bytes >= large_memory) memory::trim();
     {
         const Undo undo(written);
         run();
     }
+    if (bytes >= large_memory) memory::trim();
     if (graph_.nodes.size() < nodes || draws_.size() != draws) {
         refuse("a step with numbers draws random numbers or writes a constant");
         return {};

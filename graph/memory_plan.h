@@ -21,6 +21,11 @@ struct MemoryPlan {
 // (registry/dispatch/dispatch.h), where the arena doesn't become larger for it.
 MemoryPlan plan_memory(const Graph &graph, bool in_place);
 
+// From so many bytes on, pooled memory is returned to the system before other memory is taken, and
+// memory of a program when it is let go: the pool could give the blocks to none but tensors of
+// about their size.
+inline constexpr size_t large_memory = size_t(32) << 20;
+
 // Returns a new dense tensor of at least this many bytes.
 Tensor memory_of(size_t bytes);
 

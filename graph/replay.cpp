@@ -6,6 +6,7 @@
 #include "graph/capture.h"
 #include "graph/fused_kernels.h"
 #include "graph/graph_file.h"
+#include "graph/memory_plan.h"
 #include "graph/passes.h"
 #include "graph/program.h"
 #include "primitives/autograd/tape.h"
@@ -13,6 +14,7 @@
 #include "registry/base/log.h"
 #include "registry/dispatch/force.h"
 #include "registry/dispatch/plan_generation.h"
+#include "registry/tensor/memory.h"
 
 namespace halyard::graph {
 namespace {
@@ -77,7 +79,9 @@ struct Replay::Entry {
 };
 
 Replay::Replay(std::string name) : name_(std::move(name)) {}
-Replay::~Replay() = default;
+Replay::~Replay() {
+    release_arena();
+}
 
 bool Replay::is_wanted() {
     return runs_graphs() && !call_listener() && !Tape::current() && !Force::current();
@@ -116,6 +120,7 @@ void Replay::report(const std::string &reason) {
 
 std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments, const Function &f,
                                     const Names &names) {
+    make_room();
     Capture capture(name_, {arguments.begin(), arguments.end()});
     std::vector<Tensor> out = capture.run(f);
     if (!capture.reason().empty()) {
@@ -131,7 +136,21 @@ std::vector<Tensor> Replay::capture(Entry &e, std::span<const Tensor> arguments,
     return out;
 }
 
+void Replay::release_arena() {
+    for (Entry &e : entries_)
+        if (e.program) e.program->release_arena();
+    const bool is_large = arena_.defined() && arena_.bytes() >= large_memory;
+    arena_ = {};
+    if (is_large) memory::trim();
+}
+
+// A recorded call takes the memory of a call op by op.
+void Replay::make_room() {
+    if (arena_.defined() && arena_.bytes() >= large_memory) release_arena();
+}
+
 std::vector<Tensor> Replay::audit(Entry &e, std::span<const Tensor> arguments, const Function &f) {
+    make_room();
     Capture capture(name_, {arguments.begin(), arguments.end()}, &e.unfused());
     std::vector<Tensor> out = capture.run(f);
     std::string what = capture.reason();
@@ -172,9 +191,8 @@ std::vector<Tensor> Replay::replay(Entry &e, std::span<const Tensor> arguments) 
     if (enables_graph_kernel() && can_fuse_regions()) fuse(e);
     const size_t needed = e.program->memory().bytes;
     if (!arena_.defined() || arena_.bytes() < needed) {
-        for (Entry &other : entries_)
-            if (other.program) other.program->release_arena();
-        arena_ = {};
+        release_arena();
+        if (needed >= large_memory) memory::trim();
         arena_ = memory_of(needed);
     }
     // The programs of a function prepare the same parameters, and only one keeps what that gave.

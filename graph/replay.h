@@ -80,6 +80,8 @@ private:
     std::vector<Tensor> capture(Entry &e, std::span<const Tensor> arguments, const Function &f,
                                 const Names &names);
     std::vector<Tensor> audit(Entry &e, std::span<const Tensor> arguments, const Function &f);
+    void make_room();
+    void release_arena();
     static void fuse(Entry &e);
     std::vector<Tensor> replay(Entry &e, std::span<const Tensor> arguments);
     void report(const std::string &reason);

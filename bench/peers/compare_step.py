@@ -18,7 +18,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # For each benchmark: the program and the peer's script, the suffix of the peers' names, or None where they don't have it, repetitions, seconds of
 # each.
 BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "lenet5_sink": ("lenet_step", None, 9, 0.03), "lenet5_nadam": ("lenet_step", None, 9, 0.03),
-              "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03), "dense_step": ("lenet_step", None, 9, 0.03),
+              "lenet5_lamb": ("lenet_step", None, 9, 0.03), "lenet5_asgd": ("lenet_step", None, 9, 0.03),
+              "lenet5_new_batch": ("lenet_step", None, 9, 0.03), "lenet5_empty_sink": ("lenet_step", None, 9, 0.03), "dense_step": ("lenet_step", None, 9, 0.03),
               "dense_sink": ("lenet_step", None, 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 3, 0.5),
               "mobilenet_forward": ("resnet_step", None, 3, 0.5),
               "chain_small": ("chain_step", "-small", 9, 0.02), "chain_middle": ("chain_step", "-middle", 9, 0.02),

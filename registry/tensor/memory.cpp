@@ -15,6 +15,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "registry/base/error.h"
 #include "registry/base/fork.h"
 
@@ -476,6 +480,9 @@ void trim() {
         }
         drop(list);
     }
+#ifdef __GLIBC__
+    malloc_trim(0);  // free() keeps blocks below its threshold, which grows to 32 MB
+#endif
 }
 
 }  // namespace halyard::memory

@@ -354,6 +354,40 @@ TEST_F(GraphMode, ProgramsShareTheirMemory) {
     EXPECT_LE(memory::stats().live_bytes, with_one + 4096);
 }
 
+// Notes the memory in use when it has made five large temporaries, in each call that isn't
+// replayed.
+class LargeNet : public nn::Cell {
+public:
+    explicit LargeNet(std::vector<int64_t> &live_bytes) : live_bytes_(live_bytes) {}
+    Tensor construct(const Tensor &x) const override {
+        const std::vector<Tensor> parts{F::exp(x), F::sin(x), F::cos(x), F::tanh(x), F::square(x)};
+        live_bytes_.push_back(memory::stats().live_bytes);
+        Tensor sum = parts[0];
+        for (const Tensor &part : parts)
+            sum = sum + part;
+        return F::reduce_mean(sum);
+    }
+
+private:
+    std::vector<int64_t> &live_bytes_;
+};
+
+TEST_F(GraphMode, KeepsNoLargeArenaBesideARecordedCall) {
+    set_context({.mode = GRAPH_MODE});
+    std::vector<int64_t> live_bytes;
+    const LargeNet net(live_bytes);
+    const Tensor x = Tensor::ones({int64_t(2) << 20});
+    const Tensor other = Tensor::ones({(int64_t(2) << 20) - 1});
+    for (int k = 0; k < 9; k++)
+        net(x);
+    EXPECT_LT(memory::stats().pooled_bytes, int64_t(x.bytes()));
+    net(other);
+    ASSERT_GE(live_bytes.size(), 4u);
+    constexpr int64_t bookkeeping = 1 << 20;
+    for (const int64_t bytes : live_bytes)
+        EXPECT_LE(bytes, live_bytes[0] + bookkeeping);
+}
+
 TEST_F(GraphMode, ReturnsItsArgument) {
     set_context({.mode = GRAPH_MODE});
     const nn::Identity cell;
