@@ -23,7 +23,7 @@ struct Pattern {
 class Folder {
 public:
     explicit Folder(Graph &graph)
-        : g_(graph), uses_(graph), of_parameters_(nodes_of_parameters(graph)),
+        : g_(graph), uses_(graph), of_parameters_(find_of_parameters(graph)),
           is_removed_(graph.nodes.size()) {}
 
     void run() {
@@ -59,13 +59,7 @@ private:
         return reads_all ? std::optional(readers[0]) : std::nullopt;
     }
 
-    // Returns true if parameters determine the tensor.
-    bool is_of_parameters(const View &v) const {
-        const Buffer &b = g_.buffers[size_t(v.buffer)];
-        const std::vector<size_t> &writers = uses_.writers[size_t(v.buffer)];
-        if (writers.empty()) return b.role == Role::captured || b.role == Role::constant;
-        return std::ranges::all_of(writers, [&](size_t k) { return of_parameters_[k]; });
-    }
+    bool is_of_parameters(const View &v) const { return of_parameters_.buffers[size_t(v.buffer)]; }
 
     // Returns true if the tensor has one element for each of the channels of an NCHW map.
     static bool is_of_channels(const View &v, int64_t channels) {
@@ -166,8 +160,9 @@ private:
     }
 
     Graph &g_;
-    const Uses uses_;                               // before anything is folded
-    std::vector<char> of_parameters_, is_removed_;  // by node
+    const Uses uses_;  // before anything is folded
+    const OfParameters of_parameters_;
+    std::vector<char> is_removed_;  // by node
 };
 
 }  // namespace

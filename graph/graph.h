@@ -10,12 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "registry/dispatch/plan.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/call_listener.h"
 #include "registry/tensor/graph_listener.h"
 #include "registry/tensor/tensor.h"
+
+namespace halyard {
+struct Plan;
+}
 
 namespace halyard::graph {
 

@@ -5,8 +5,8 @@
 
 #include "graph/graph.h"
 #include "graph/prepare.h"
-#include "graph/uses.h"
 #include "graph/view.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::graph {
 namespace {
@@ -50,16 +50,15 @@ Shape with_rank_two(const Shape &s) {
 // Packs the weights of one graph.
 class Packer {
 public:
-    explicit Packer(Graph &graph)
-        : g_(graph), uses_(graph), of_parameters_(nodes_of_parameters(graph)) {}
+    explicit Packer(Graph &graph) : g_(graph), of_parameters_(find_of_parameters(graph)) {}
 
     void run() {
         std::vector<Node> nodes;
         for (size_t k = 0; k < g_.nodes.size(); k++) {
             const Node &n = g_.nodes[k];
-            if (!of_parameters_[k] && multiplies_by_a_weight(n))
+            if (!of_parameters_.nodes[k] && multiplies_by_a_weight(n))
                 std::ranges::move(product_for(n), std::back_inserter(nodes));
-            else if (!of_parameters_[k] && is_small_pointwise(n))
+            else if (!of_parameters_.nodes[k] && is_small_pointwise(n))
                 std::ranges::move(convolution_for(n), std::back_inserter(nodes));
             else
                 nodes.push_back(std::move(g_.nodes[k]));
@@ -116,11 +115,7 @@ private:
         return plan.kernel && plan.kernel->variant.starts_with("pointwise");
     }
 
-    bool is_of_parameters(const View &v) const {
-        const std::vector<size_t> &writers = uses_.writers[size_t(v.buffer)];
-        if (writers.empty()) return g_.buffers[size_t(v.buffer)].role == Role::captured;
-        return std::ranges::all_of(writers, [&](size_t k) { return of_parameters_[k]; });
-    }
+    bool is_of_parameters(const View &v) const { return of_parameters_.buffers[size_t(v.buffer)]; }
 
     // Returns the copy that makes the panels, if no earlier product has them, the product with
     // them, and the sum with dense's bias.
@@ -186,21 +181,14 @@ private:
 
     Graph &g_;
     const PanelColumns columns_ = columns_of_panels();
-    const Uses uses_;                            // before anything is packed
-    const std::vector<char> of_parameters_;      // by node, likewise
+    const OfParameters of_parameters_;           // before anything is packed
     std::vector<std::pair<View, View>> packed_;  // weights and their panels
 };
 
 }  // namespace
 
 void pack_weights(Graph &graph) {
-    // An argument that the graph writes may be a weight.
-    const bool writes_arguments = std::ranges::any_of(graph.nodes, [&](const Node &n) {
-        return std::ranges::any_of(n.out, [&](const View &v) {
-            return graph.buffers[size_t(v.buffer)].role == Role::input;
-        });
-    });
-    if (!writes_arguments) Packer(graph).run();
+    Packer(graph).run();
 }
 
 }  // namespace halyard::graph

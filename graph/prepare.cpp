@@ -25,9 +25,9 @@ public:
 
     // A buffer is fixed while all nodes that write it may be prepared, so that what one of them
     // reads can take this from the others.
-    std::vector<char> find() {
+    OfParameters find() {
         std::vector<char> found(g_.nodes.size());
-        if (writes_outside_) return found;
+        if (writes_outside_) return {std::vector<char>(g_.buffers.size()), found};
         for (bool changed = true; changed;) {
             changed = false;
             for (size_t k = 0; k < g_.nodes.size(); k++) {
@@ -36,7 +36,7 @@ public:
                 if (!found[k]) changed |= release(n);
             }
         }
-        return found;
+        return {fixed_, found};
     }
 
 private:
@@ -86,12 +86,12 @@ private:
 
 }  // namespace
 
-std::vector<char> nodes_of_parameters(const Graph &graph) {
+OfParameters find_of_parameters(const Graph &graph) {
     return Determined(graph).find();
 }
 
 void mark_prepared(Graph &graph) {
-    const std::vector<char> prepared = nodes_of_parameters(graph);
+    const std::vector<char> prepared = find_of_parameters(graph).nodes;
     for (size_t k = 0; k < graph.nodes.size(); k++) {
         if (!prepared[k]) continue;
         for (const View &v : graph.nodes[k].out)

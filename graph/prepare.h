@@ -7,13 +7,19 @@
 
 namespace halyard::graph {
 
-// Returns, by node, whether it reads nothing but constants, captured tensors that the graph doesn't
-// write, and results of such nodes. Its results are temporaries, not much larger than what it
-// reads. Nodes on the host, those that draw random numbers and those with a number of the step are
-// none; a graph that writes to an argument has none, because that may be any tensor.
-std::vector<char> nodes_of_parameters(const Graph &graph);
+// What parameters alone determine: 1 for each such buffer and node.
+struct OfParameters {
+    // Constants, captured tensors that the graph doesn't write, and what only `nodes` write.
+    std::vector<char> buffers;
+    // Those that read nothing else. Their results are temporaries, not much larger than what they
+    // read. Nodes on the host, those that draw random numbers and those with a number of the step
+    // are none.
+    std::vector<char> nodes;
+};
+// A graph that writes to an argument has none of either, because that may be any tensor.
+OfParameters find_of_parameters(const Graph &graph);
 
-// Gives the results of these nodes the role `prepared`.
+// Gives the results of nodes that parameters alone determine the role `prepared`.
 void mark_prepared(Graph &graph);
 
 // Returns true for a node whose results are prepared.

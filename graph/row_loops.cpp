@@ -10,6 +10,7 @@
 #include "graph/view.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/call_rows.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::graph {
 namespace {

@@ -70,6 +70,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SHELL = re.compile(r"(?<![\w.>])(std::|::)?(system|popen)\s*\(|[\"'](/bin/)?sh[\"']\s*,\s*[\"']-c[\"']")
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?:\((\w[\w-]*)\))?")
 DESIGN = "docs/design.md"
+# What programs include. They are compiled with the kit's own folder of headers and nothing else.
+PUBLIC_HEADER = "cmake/halyard.h"
 
 
 def files_of(root):
@@ -134,6 +136,23 @@ def check_todos(name, lines, owners, report):
         match = TODO.search(line)
         if match and (match[2] is None or f"TODO({match[2]})" not in owners):
             report(name, number, f"{match[1]} needs a key, TODO(key), and a line with TODO(key) and its owner in {DESIGN}")
+
+
+def check_public_headers(root, report):
+    """No header that a program gets with halyard.h may need a library: the program need not have its headers."""
+    seen, open_headers = set(), [PUBLIC_HEADER]
+    while open_headers:
+        name = open_headers.pop()
+        if name in seen or not (root / name).is_file():
+            continue
+        seen.add(name)
+        for number, line in enumerate((root / name).read_text(errors="replace").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            if any(pattern.match(match[2]) for pattern, _ in EXTERNAL):
+                report(name, number, f"programs get this header with halyard.h and may not have {match[2]}")
+            open_headers.append(match[2].removeprefix("halyard/"))
 
 
 def component_cycles(root, names):
@@ -205,6 +224,7 @@ def check(root, warn=print):
             check_cpp(name, lines, root, report)
         if name.split("/")[0] in ROOMS or name.startswith("cmake/"):
             check_todos(name, lines, owners, report)
+    check_public_headers(root, report)
     components = [n for n in files_of(root) if Path(n).suffix in CPP and room_of(n) not in (None, "tests", "examples")]
     for group in component_cycles(root, components):
         report(f"{group[0]}.h", 1, f"a cycle of components, each of which includes another: {', '.join(group)}")
@@ -250,6 +270,10 @@ PLANTED = [
     ("nn/loop_a.h", '#include "nn/loop_b.h"\n', [(1, "a cycle of components, each of which includes another: nn/loop_a, nn/loop_b")]),
     ("nn/loop_b.h", "", []),
     ("nn/loop_b.cpp", '#include "nn/loop_a.h"\n', []),
+    ("cmake/halyard.h", '#include "halyard/nn/public.h"\n', []),
+    ("nn/public.h", '#include <vector>\n#include "primitives/public.h"\n', []),
+    ("primitives/public.h", '#include "registry/dispatch/plan.h"\n', []),
+    ("registry/dispatch/plan.h", "\n#include <HalideRuntime.h>\n", [(2, "programs get this header with halyard.h")]),
     ("docs/design.md", "- TODO(known): owner: somebody\n- TODO(unknown): nobody\n", []),
 ]
 
