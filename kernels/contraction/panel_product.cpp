@@ -3,6 +3,7 @@
 // kernel. The sums have the bits of matmul's: blocks of the same size in the same order.
 #include <cmath>
 
+#include "kernels/contraction/parallel_products.h"
 #include "kernels/contraction/product.h"
 
 namespace halyard {
@@ -65,7 +66,9 @@ struct PanelProduct : Op {
         }
         sum.compute_at(out, io).update().reorder(j, i, ko);
         block_sum.compute_at(sum, ko).reorder_storage(j, i, p, u).update().reorder(j, i, ki);
-        out.specialize(may_run_in_parallel(cpu, rows, columns)).parallel(var(1)).parallel(strip);
+        const Expr in_parallel = is_worth_threads() &&
+                                 may_share_tiles(*this, cpu, "m", rows, "q", columns);
+        out.specialize(in_parallel).parallel(var(1)).parallel(strip);
     }
 
     // Takes every shape. Tiles at the edges have masked vectors.
@@ -84,21 +87,7 @@ struct PanelProduct : Op {
         out.specialize(is_worth_threads()).parallel(var(2));
     }
 
-    // Waking the thread pool costs more than a small product.
-    Expr is_worth_threads() const {
-        Expr products = Halide::cast<int64_t>(size("m"));
-        for (const char *extent : {"k", "p", "q"})
-            products *= size(extent);
-        return products >= Halide::cast<int64_t>(100000);
-    }
-
-    // Overlapping tiles of two tasks write the same bits, which ThreadSanitizer would report.
-    Expr may_run_in_parallel(const Cpu &cpu, int rows, int columns) const {
-        const bool only_disjoint = cpu.target.has_feature(Halide::Target::TSAN);
-        return only_disjoint
-                   ? is_worth_threads() && size("m") % rows == 0 && size("q") % columns == 0
-                   : is_worth_threads();
-    }
+    Expr is_worth_threads() const { return has_many_products(*this, {"m", "k", "p", "q"}); }
 
     void reference(Problem &problem) const override {
         const Array &x = problem("a"), &panels = problem("b");

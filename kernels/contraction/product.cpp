@@ -5,6 +5,7 @@
 #include <map>
 
 #include "dsl/gpu/grid.h"
+#include "kernels/contraction/parallel_products.h"
 
 namespace halyard {
 namespace {
@@ -603,22 +604,12 @@ void Product::specialize_cases(Func f) const {
     if (!epilogue_cases.empty()) f.specialize_fail("none of the cases");
 }
 
-// Returns true if there are enough products: waking the thread pool costs more than a small
-// product.
 Halide::Expr Product::is_worth_threads() const {
-    Expr products = Halide::cast<int64_t>(size("g"));
-    for (const char *extent : {"m", "k", "n"})
-        products *= size(extent);
-    return products >= Halide::cast<int64_t>(100000);
+    return has_many_products(*this, {"g", "m", "k", "n"});
 }
 
-// At a ragged edge the last tile overlaps the one before, which another task may compute: both
-// write the same bits there. ThreadSanitizer would report that as a race, so its kernels run
-// products with ragged edges on one thread.
 Halide::Expr Product::may_run_in_parallel(const Cpu &cpu, int rows, int columns) const {
-    const bool only_disjoint = cpu.target.has_feature(Halide::Target::TSAN);
-    return only_disjoint ? is_worth_threads() && size("m") % rows == 0 && size("n") % columns == 0
-                         : is_worth_threads();
+    return is_worth_threads() && may_share_tiles(*this, cpu, "m", rows, "n", columns);
 }
 
 void Product::reference_sums(const Problem &p, Array &sums, Array &abs_sums) {

@@ -1,6 +1,7 @@
 // integer_product: products of 8-bit integers, u8 by i8, summed exactly in i32. Zero points and
 // scales are added by primitives/composites/contraction/quantize.cpp.
 #include "kernels/contraction/matrix_tiles.h"
+#include "kernels/contraction/parallel_products.h"
 
 namespace halyard {
 namespace {
@@ -97,10 +98,9 @@ struct IntegerProduct : Op {
             .reorder(q, j, kk);
         packed.specialize(memory[1].dim(0).stride() == 1).vectorize(j, cols * v).unroll(q);
         packed.vectorize(q);
-        out.specialize(may_run_in_parallel(cpu, rows, cols * v))
-            .parallel(var(2))
-            .parallel(jo)
-            .parallel(ib);
+        const Expr in_parallel = is_worth_threads() &&
+                                 may_share_tiles(*this, cpu, "m", rows, "n", cols * v);
+        out.specialize(in_parallel).parallel(var(2)).parallel(jo).parallel(ib);
     }
     void sum_in_tiles() {
         const auto factor = [&](const Expr &kk, const Expr &i, const Expr &g) {
@@ -118,17 +118,8 @@ struct IntegerProduct : Op {
             cpu, store(), {var(0), var(1), var(2)}, order,
             {.b_is_in_rows = memory[1].dim(0).stride() == 1, .in_parallel = is_worth_threads()});
     }
-    // At a ragged edge the last tile overlaps the one before, which another task may compute: both
-    // write the same numbers there. ThreadSanitizer would report that as a race, so its kernels run
-    // products with ragged edges on one thread.
-    Expr may_run_in_parallel(const Cpu &cpu, int rows, int columns) const {
-        if (!cpu.target.has_feature(Halide::Target::TSAN)) return is_worth_threads();
-        return is_worth_threads() && size("m") % rows == 0 && size("n") % columns == 0;
-    }
-    // Waking the thread pool costs more than a small product.
     Expr is_worth_threads() const {
-        return Halide::cast<int64_t>(size("g")) * size("m") * size("k") * size("n") >=
-               Halide::cast<int64_t>(400000);
+        return has_many_products(*this, {"g", "m", "k", "n"}, 400'000);
     }
     // Takes every shape and stride.
     void schedule(const Cpu &cpu) override {

@@ -4,6 +4,7 @@
 // sums have the bits of conv2d's `pointwise`: all terms in their order.
 #include <cmath>
 
+#include "kernels/contraction/parallel_products.h"
 #include "kernels/convolution/convolution.h"
 
 namespace halyard {
@@ -118,13 +119,7 @@ struct PanelConvolution : Op {
         out.specialize(is_worth_threads()).parallel(var(2)).parallel(var(3));
     }
 
-    // Waking the thread pool costs more than a small convolution.
-    Expr is_worth_threads() const {
-        Expr products = Halide::cast<int64_t>(size("n"));
-        for (const char *extent : {"c", "s", "p", "q"})
-            products *= size(extent);
-        return products >= Halide::cast<int64_t>(100000);
-    }
+    Expr is_worth_threads() const { return has_many_products(*this, {"n", "c", "s", "p", "q"}); }
 
     void reference(Problem &problem) const override {
         const Array &in = problem("x"), &panels = problem("filters");
