@@ -261,8 +261,13 @@ void print_kernels() {
     std::printf("%zu regions, %zu with a kernel\n", results.size(), used);
 }
 
+bool any_has(const std::vector<std::string> &texts, const char *part) {
+    return std::ranges::any_of(
+        texts, [&](const std::string &text) { return text.find(part) != std::string::npos; });
+}
+
 int run_all(const Arguments &a) {
-    uint64_t captured = 0, wrong = 0, by_rows = 0;
+    uint64_t captured = 0, wrong = 0, by_rows = 0, packed = 0;
     std::map<std::string, uint64_t> reasons;
     for (uint64_t number = 0; number < a.graphs; number++) {
         running = number;
@@ -272,9 +277,8 @@ int run_all(const Arguments &a) {
             captured++;
         else
             reasons[outcome.reason]++;
-        by_rows += std::ranges::any_of(outcome.texts, [](const std::string &text) {
-            return text.find("rows at a time") != std::string::npos;
-        });
+        by_rows += any_has(outcome.texts, "rows at a time");
+        packed += any_has(outcome.texts, "= panel_");
         if (outcome.wrong.empty()) continue;
         wrong++;
         const RandomGraph least = smallest(graph);
@@ -289,6 +293,7 @@ int run_all(const Arguments &a) {
     std::printf("%llu graphs of seed %llu, %llu captured, %llu differ\n",
                 static_cast<unsigned long long>(a.graphs), static_cast<unsigned long long>(a.seed),
                 static_cast<unsigned long long>(captured), static_cast<unsigned long long>(wrong));
+    std::printf("%llu graphs with packed weights\n", static_cast<unsigned long long>(packed));
     if (a.rows)
         std::printf("%llu graphs with row loops\n", static_cast<unsigned long long>(by_rows));
     if (enables_graph_kernel()) print_kernels();

@@ -1,6 +1,7 @@
 #include "tests/graph/random_graph.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "primitives/autograd/tape.h"
@@ -88,6 +89,37 @@ Tensor dense(const Operands &o) {
     const int64_t n = 1 + o.number(0, 7);
     const Tensor w = F::cast(fitting(x, o[1]), x.dtype()).reshape({-1}).slice(0, 0, 1);
     return F::dense(x, w.expand({n, x.shape()[1]}), w.expand({n}));
+}
+
+// Returns the tensor of this shape that is there for all graphs, as a parameter would be.
+const Tensor &parameter(const Shape &shape) {
+    static std::map<std::string, Tensor> all;
+    Tensor &t = all[shape.text()];
+    if (!t.defined()) {
+        std::vector<double> v;
+        for (int64_t k = 0; k < shape.elements(); k++)
+            v.push_back(double(k * 7919 % 61 - 30) / 32);
+        t = Tensor::from(v, shape).to(DType::f32);
+    }
+    return t;
+}
+
+// Returns a tensor of this shape that depends on the operand.
+Tensor with_shape(const Tensor &from, const Shape &shape) {
+    const Tensor &scale = parameter(shape);
+    return scale * fitting(scale, F::cast(from, DType::f32));
+}
+
+// A product and a convolution whose weights programs pack (graph/pack_weights.h).
+Tensor weighted_product(const Operands &o) {
+    const int64_t terms = 1 + o.number(1, 5);
+    return F::matmul(with_shape(o[0], {8 + o.number(0, 8), terms}), parameter({192, terms}), false,
+                     true);
+}
+
+Tensor weighted_convolution(const Operands &o) {
+    const int64_t rows = 5 + o.number(0, 2);
+    return F::conv2d(with_shape(o[0], {1, 96, rows, 7}), parameter({32, 96, 1, 1}));
 }
 
 Tensor joined(const Operands &o) {
@@ -278,7 +310,10 @@ std::vector<Rule> reduction_rules() {
 }
 
 std::vector<Rule> product_rules() {
-    return {{"matmul", 2, product}, {"dense", 2, dense}};
+    return {{"matmul", 2, product},
+            {"dense", 2, dense},
+            {"weighted_product", 1, weighted_product},
+            {"weighted_convolution", 1, weighted_convolution}};
 }
 
 std::vector<Rule> movement_rules() {
