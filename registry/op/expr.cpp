@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 
 namespace halyard {
 namespace {
@@ -39,15 +40,14 @@ private:
         while (at_ < text_.size() && std::isspace((unsigned char)text_[at_]))
             at_++;
     }
-    bool eat(const char *token) {
+    bool eat(std::string_view token) {
         skip();
-        const std::string t = token;
-        if (text_.compare(at_, t.size(), t) != 0) return false;
-        at_ += t.size();
+        if (text_.compare(at_, token.size(), token) != 0) return false;
+        at_ += token.size();
         return true;
     }
-    void expect(const char *token) {
-        if (!eat(token)) fail(std::string("expected '") + token + "'");
+    void expect(std::string_view token) {
+        if (!eat(token)) fail("expected '" + std::string(token) + "'");
     }
     int add(K kind, int a = -1, int b = -1, int c = -1, int64_t v = 0) {
         nodes_.push_back({kind, v, a, b, c, false});

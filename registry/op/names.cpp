@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "registry/op/expr.h"
+#include "registry/op/expr_cache.h"
 
 namespace halyard {
 
@@ -50,9 +50,9 @@ std::string broken(const OpRecord &op, const ParsedExpr &condition, const Dims &
 
 void check_conditions(const OpRecord &op, const Dims &dims, bool all) {
     for (const std::string &text : op.conditions) {
-        const ParsedExpr condition(text, op.name);
+        const std::shared_ptr<const ParsedExpr> condition = parsed(text, op.name);
         bool known = true, of_attribute = false;
-        for (const std::string &name : condition.names()) {
+        for (const std::string &name : condition->names()) {
             known &= dims.count(name) > 0;
             for (const AttrSpec &a : op.attrs) {
                 of_attribute |= name == a.name ||
@@ -60,7 +60,7 @@ void check_conditions(const OpRecord &op, const Dims &dims, bool all) {
             }
         }
         if (!known && !all) continue;
-        const std::string why = broken(op, condition, dims);
+        const std::string why = broken(op, *condition, dims);
         if (why.empty()) continue;
         if (of_attribute) throw AttrError(op.name, "needs " + why);
         throw ShapeError(op.name, "needs " + why);
@@ -68,14 +68,17 @@ void check_conditions(const OpRecord &op, const Dims &dims, bool all) {
 }
 
 void bind_derived(const OpRecord &r, Dims &dims) {
+    bool has_derived = true;
     auto derive = [&](const std::string &name, const std::string &value) {
         if (dims.count(name)) return;
-        const std::vector<std::string> needed = ParsedExpr(value).names();
-        for (auto &n : needed)
+        const std::shared_ptr<const ParsedExpr> expression = parsed(value, r.name);
+        for (const std::string &n : expression->names())
             if (!dims.count(n)) return;
-        dims[name] = value_of(r.name, value, dims);
+        dims[name] = value_of(r.name, *expression, dims);
+        has_derived = true;
     };
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < 2 && has_derived; round++) {
+        has_derived = false;
         for (auto &s : r.scalars)
             if (!s.real) derive(s.name, s.value);
         for (auto &l : r.lets)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "registry/base/text.h"
+#include "registry/op/expr_cache.h"
 #include "registry/op/names.h"
 
 namespace halyard {
@@ -65,7 +66,7 @@ void ShapeBinder::bind(std::span<const Shape> ordered) {
     }
     bind_derived(op_, dims_);
     for (const Deferred &e : deferred_)
-        check_extent(e.k, e.got, ParsedExpr(sig_.inputs[e.k].extents[e.d], sig_.op));
+        check_extent(e.k, e.got, *parsed(sig_.inputs[e.k].extents[e.d], sig_.op));
 }
 
 // Broadcasts the dimensions of [*], or the leading ones of ..n, with those of the inputs before.
@@ -92,9 +93,9 @@ void ShapeBinder::bind_extents(size_t k, const Shape &ordered) {
     }
     for (size_t d = 0; d < t.extents.size(); d++) {
         if (is_name(t.extents[d])) continue;
-        const ParsedExpr e(t.extents[d], sig_.op);
-        if (has_values(e, dims_))
-            check_extent(k, own[d], e);
+        const std::shared_ptr<const ParsedExpr> e = parsed(t.extents[d], sig_.op);
+        if (has_values(*e, dims_))
+            check_extent(k, own[d], *e);
         else
             deferred_.push_back({k, d, own[d]});
     }
@@ -146,12 +147,13 @@ Shape extents_of(const OpRecord &op, const TensorSpec &t, const std::vector<std:
                  const Dims &dims) {
     Shape shape;
     for (const std::string &text : extents) {
-        const ParsedExpr e(text, op.name);
-        const int64_t extent = value_of(op.name, e, dims);
+        const std::shared_ptr<const ParsedExpr> e = parsed(text, op.name);
+        const int64_t extent = value_of(op.name, *e, dims);
         if (extent < 0) {
             check_conditions(op, dims, false);
-            throw ShapeError(op.name, fmt::format("{}.{} is {}, expected 0 or more{}", t.name, text,
-                                                  extent, values_used(definition_of(op, e), dims)));
+            throw ShapeError(op.name,
+                             fmt::format("{}.{} is {}, expected 0 or more{}", t.name, text, extent,
+                                         values_used(definition_of(op, *e), dims)));
         }
         shape.push_back(extent);
     }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "registry/base/text.h"
+#include "registry/op/expr_cache.h"
 #include "registry/tensor/dtype.h"
 
 namespace halyard {
@@ -159,7 +160,7 @@ int64_t value_of(const std::string &op, const ParsedExpr &e, const Dims &dims) {
 }
 
 int64_t value_of(const std::string &op, const std::string &expression, const Dims &dims) {
-    return value_of(op, ParsedExpr(expression, op), dims);
+    return value_of(op, *parsed(expression, op), dims);
 }
 
 bool Signature::differentiates(const Signature &forward) const {
@@ -218,9 +219,13 @@ void add_values(const ParsedExpr &e, int node, const F &value, std::vector<std::
 }  // namespace
 
 bool holds(const std::string &conditions, const Dims &dims, std::string *why) {
-    std::stringstream words(conditions);
-    for (std::string w; words >> w;) {
-        const ParsedExpr e(w, "condition");
+    constexpr const char *space = " \t\n";
+    size_t end = 0;
+    for (size_t at; (at = conditions.find_first_not_of(space, end)) != std::string::npos;) {
+        end = std::min(conditions.find_first_of(space, at), conditions.size());
+        const std::string w = conditions.substr(at, end - at);
+        const std::shared_ptr<const ParsedExpr> expression = parsed(w, "condition");
+        const ParsedExpr &e = *expression;
         const auto value = [&](const std::string &name) {
             const auto it = dims.find(name);
             if (it == dims.end()) unknown_name("condition", name, w);
