@@ -17,9 +17,10 @@ using Tail = Halide::TailStrategy;
 enum class Epilogue { none, bias_clamp, bias_add_clamp };
 
 std::string name_with(Epilogue e) {
-    const std::string name = "panel_convolution";
-    if (e == Epilogue::none) return name;
-    return name + (e == Epilogue::bias_clamp ? "_bias_clamp" : "_bias_add_clamp");
+    std::string name = "panel_convolution";
+    if (e == Epilogue::bias_clamp) name += "_bias_clamp";
+    if (e == Epilogue::bias_add_clamp) name += "_bias_add_clamp";
+    return name;
 }
 
 std::string signature_with(Epilogue e) {

@@ -18,6 +18,7 @@ class RemoteKit;
 struct Options {
     std::vector<Isa> isas;  // empty: all that this CPU has and the op was built for
     bool quick = false;     // fewer samples per kernel, no derived adjoints
+    bool exact = true;      // the check `exact`, whose kernels no sanitizer instruments
     // Also of CPU kernels: each is compiled twice more, with the sanitizers.
     bool legality = false;
     int fuzz_cases = 40;      // random calls of each op

@@ -34,6 +34,7 @@ TEST_P(EveryOp, KeepsItsContract) {
     check::Options options;
     // The sanitizers' test presets set it.
     options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;
+    options.exact = !options.quick;
     const check::Report r = check::check_op(GetParam(), options);
     for (auto &f : r.failures)
         ADD_FAILURE() << f << "\n  repeat: halyard check " << GetParam();
