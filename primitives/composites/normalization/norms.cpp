@@ -1,6 +1,7 @@
 // Norms, composed of the kernels of layer_norm and batch_norm. 16-bit floats are computed in f32.
 #include "primitives/composites/composite.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "primitives/autograd/tape.h"
@@ -216,6 +217,7 @@ struct BatchNorm : ChannelNorm {
         real("momentum", "0.1");
         choice<F::DataFormat>("data_format");
         let("variance_least", "1");
+        contract.measure = Contract::products;  // the offset and the shortcut may cancel the rest
         samples = {"n=1 c=1 s=2", "n=2 c=3 s=7", "n=2 c=3 s=1", "n=2 c=3 s=7 is_training=1",
                    "n=3 c=17 s=1 is_training=1"};
     }
@@ -268,17 +270,36 @@ struct BatchNorm : ChannelNorm {
         return {cast_to(fused ? y : followed(y, call), x.dtype())};
     }
     void reference(Problem &p) const override {
-        if (p["is_training"]) return solve(p, size_t(p["c"]), [](size_t, size_t c) { return c; });
+        if (p["is_training"]) {
+            solve(p, size_t(p["c"]), [](size_t, size_t c) { return c; });
+            p.abs_sum["y"] = filled_with_largest(p("y"));
+            return;
+        }
         const auto c = size_t(p["c"]);
         const auto s = size_t(p["s"]);
         Array y = p("x");
+        Array terms = y;
         for (size_t i = 0; i < y.v.size(); i++) {
             const size_t k = i / s % c;
+            terms.v[i] = (std::fabs(y.v[i]) + std::fabs(p("mean").v[k])) /
+                             std::sqrt(p("variance").v[k] + p.real("epsilon")) *
+                             std::fabs(p("gamma").v[k]) +
+                         std::fabs(p("beta").v[k]);
             y.v[i] = (y.v[i] - p("mean").v[k]) / std::sqrt(p("variance").v[k] + p.real("epsilon")) *
                          p("gamma").v[k] +
                      p("beta").v[k];
         }
         p.tensors["y"] = y;
+        p.abs_sum["y"] = terms;
+    }
+    // The errors of a batch's statistics are relative to its largest result.
+    static Array filled_with_largest(const Array &y) {
+        double largest = 0;
+        for (const double v : y.v)
+            largest = std::max(largest, std::fabs(v));
+        Array all(y.shape);
+        std::ranges::fill(all.v, largest);
+        return all;
     }
 };
 
@@ -296,8 +317,10 @@ struct BatchNormRelu : BatchNorm {
         BatchNorm::reference(p);
         Array &y = p("y");
         for (size_t i = 0; i < y.v.size(); i++) {
-            const double v = y.v[i] + (shortcut ? p("z").v[i] : 0);
+            const double z = shortcut ? p("z").v[i] : 0;
+            const double v = y.v[i] + z;
             y.v[i] = v < 0 ? 0 : v;
+            p.abs_sum["y"].v[i] += std::fabs(z);
         }
     }
 };
